@@ -1,6 +1,11 @@
 package record
 
-import "bench/experiment/stats"
+import (
+	"cmp"
+	"slices"
+
+	"bench/experiment/stats"
+)
 
 // Answers is what checks of the answers found, of the completed requests of the window.
 type Answers struct {
@@ -71,29 +76,31 @@ func (c *promptClusters) add(r *Record, in, n int) {
 }
 
 func shareOf(records []*Record, is func(*Record) *bool) *Share {
-	s := Share{}
+	checked, in := 0, 0
 	var clusters promptClusters
 	for _, r := range records {
 		yes := is(r)
 		if yes == nil {
 			continue
 		}
-		in := 0
+		one := 0
 		if *yes {
-			in = 1
+			one = 1
 		}
-		s.Checked++
-		s.In += in
-		clusters.add(r, in, 1)
+		checked, in = checked+1, in+one
+		clusters.add(r, one, 1)
 	}
-	if s.Checked == 0 {
+	if checked == 0 {
 		return nil
 	}
-	s.Share = float64(s.In) / float64(s.Checked)
 	// Two prompts are two answers at least, however badly they show the variance between prompts.
-	s.Effective = max(stats.EffectiveSize(clusters.all), float64(len(clusters.all)))
-	s.CI95 = stats.ShareInterval(s.Share, s.Effective, 0.95)
-	return &s
+	return new(newShare(checked, in, max(stats.EffectiveSize(clusters.all), float64(len(clusters.all)))))
+}
+
+func newShare(checked, in int, effective float64) Share {
+	share := float64(in) / float64(checked)
+	return Share{Checked: checked, In: in, Share: share, CI95: stats.ShareInterval(share, effective, 0.95),
+		Effective: effective}
 }
 
 // Accuracy is what a server answered to questions with known answers, before its rows.
@@ -130,13 +137,12 @@ func (a *Accuracy) Add(endpoint string, questions int, n AccuracyCounts) {
 }
 
 func (a *Accuracy) Worst() ReplicaAccuracy {
-	worst := ReplicaAccuracy{Answered: a.Answered}
-	for i, r := range a.Replicas {
-		if i == 0 || r.Correct.Share < worst.Correct.Share {
-			worst = r
-		}
+	if len(a.Replicas) == 0 {
+		return ReplicaAccuracy{Answered: a.Answered}
 	}
-	return worst
+	return slices.MinFunc(a.Replicas, func(a, b ReplicaAccuracy) int {
+		return cmp.Compare(a.Correct.Share, b.Correct.Share)
+	})
 }
 
 func (r *Answered) Unfinished() Share {
@@ -144,11 +150,7 @@ func (r *Answered) Unfinished() Share {
 }
 
 func shareOfQuestions(questions, correct int) Share {
-	share := float64(correct) / float64(questions)
-	return Share{
-		Checked: questions, In: correct, Share: share, CI95: stats.ShareInterval(share, float64(questions), 0.95),
-		Effective: float64(questions),
-	}
+	return newShare(questions, correct, float64(questions))
 }
 
 // Reasoning describes the completed requests of the window whose answers have reasoning.
@@ -173,8 +175,8 @@ func reasoningOf(completed []*Record) *Reasoning {
 		r.Estimated = r.Estimated || q.ReasoningEstimated
 		tokens = append(tokens, float64(*q.ReasoningTokens))
 		answers = append(answers, float64(max(0, q.OutputTokens-*q.ReasoningTokens)))
-		if ms, ok := q.reasoningTime(); ok {
-			times = append(times, ms)
+		if q.First.ok && q.FirstAnswer.ok && !q.hidden() {
+			times = append(times, float64(q.FirstAnswer.us-q.First.us)/UsPerMs)
 		}
 		if q.Unanswered() {
 			r.Unanswered++
@@ -204,13 +206,6 @@ func (r *Record) Unanswered() bool {
 		return r.FirstAnswer.IsZero()
 	}
 	return *r.ReasoningTokens >= r.OutputTokens
-}
-
-func (r *Record) reasoningTime() (ms float64, ok bool) {
-	if !r.First.ok || !r.FirstAnswer.ok || r.hidden() {
-		return 0, false
-	}
-	return float64(r.FirstAnswer.us-r.First.us) / UsPerMs, true
 }
 
 // hidden reports whether the server counts reasoning that it does not stream: the first token is one of the answer.

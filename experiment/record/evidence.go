@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -28,15 +29,6 @@ type Stored struct {
 // errAltered is the error of a file that is not the one that its row or its run states.
 var errAltered = errors.New("it was changed after the run: its SHA-256 is another")
 
-// check reads a file, without decompressing it, and reports whether it is the stated one.
-func (s Stored) check(f io.Reader) error {
-	sum := sha256.New()
-	if _, err := io.Copy(sum, f); err != nil {
-		return err
-	}
-	return s.matches(sum.Sum(nil))
-}
-
 // matches reports whether a file with a SHA-256 is the stated one.
 func (s Stored) matches(sum []byte) error {
 	if s.SHA256 != "" && s.SHA256 != hex.EncodeToString(sum) {
@@ -57,7 +49,9 @@ func (r *Row) AlteredEvidence(files fs.FS) (names []string) {
 	}{{RequestsSuffix, r.Evidence.Requests}, {TelemetrySuffix, r.Evidence.Telemetry}} {
 		f, err := OpenRegular(files, r.ID+x.suffix)
 		if err == nil {
-			err = errors.Join(x.check(f), f.Close())
+			sum := sha256.New()
+			_, err = io.Copy(sum, f) // without decompressing it
+			err = errors.Join(err, x.matches(sum.Sum(nil)), f.Close())
 		}
 		if err != nil {
 			names = append(names, r.ID+x.suffix)
@@ -67,12 +61,7 @@ func (r *Row) AlteredEvidence(files fs.FS) (names []string) {
 }
 
 // evidence is zero for a row that states none.
-func (r *Row) evidence() Evidence {
-	if r.Evidence == nil {
-		return Evidence{}
-	}
-	return *r.Evidence
-}
+func (r *Row) evidence() *Evidence { return cmp.Or(r.Evidence, &Evidence{}) }
 
 // Ends of the names of a row's files.
 const (
@@ -84,9 +73,12 @@ const (
 // gaps and tokens of events, which takes a third of the time and of the memory. The file is foreign: more lines than
 // the row states, an index that is there twice, and another SHA-256 are errors.
 func (r *Row) ReadRequests(f io.Reader, lists bool, each func(*Record) error) error {
+	// The bound on the JSON is generous: a request takes 1 kB, and a gap 8 bytes.
+	const free, times, line = 64 << 20, 16, 600
+	most := free + times*max(r.RecordBytes(), line*int64(r.evidence().Requests.Lines))
 	indexes := Indexes{}
 	return checked(f, r.evidence().Requests, func(f io.Reader, count func() error) error {
-		return readRecords(f, r.mostBytes(), lists, func(x *Record) error {
+		return readRecords(f, most, lists, func(x *Record) error {
 			if err := count(); err != nil {
 				return err
 			}
@@ -96,12 +88,6 @@ func (r *Row) ReadRequests(f io.Reader, lists bool, each func(*Record) error) er
 			return each(x)
 		})
 	})
-}
-
-// mostBytes bounds the JSON of the row's requests, generously: a request takes 1 kB, and a gap 8 bytes.
-func (r *Row) mostBytes() int64 {
-	const free, times, line = 64 << 20, 16, 600
-	return free + times*max(r.RecordBytes(), line*int64(r.evidence().Requests.Lines))
 }
 
 // ReadTelemetry is ReadRequests for the samples of a row.

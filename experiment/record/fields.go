@@ -39,9 +39,8 @@ const (
 
 var kinds = map[reflect.Type]kind{
 	reflect.TypeFor[string](): aText, reflect.TypeFor[int](): anInt, reflect.TypeFor[bool](): aBool,
-	reflect.TypeFor[*int]():   aCount,
-	reflect.TypeFor[*int64](): someMicros, reflect.TypeFor[*bool](): aTruth, reflect.TypeFor[Micros](): aTime,
-	reflect.TypeFor[Packed](): aList,
+	reflect.TypeFor[*int](): aCount, reflect.TypeFor[*int64](): someMicros, reflect.TypeFor[*bool](): aTruth,
+	reflect.TypeFor[Micros](): aTime, reflect.TypeFor[Packed](): aList,
 }
 
 var recordFields = fieldsOf(reflect.TypeFor[Record]())
@@ -146,7 +145,7 @@ func (l *knownLine) read(fields []field, at unsafe.Pointer) {
 			*(*unsafe.Pointer)(p) = inner.UnsafePointer()
 			l.before = '{'
 			l.read(f.fields, inner.UnsafePointer())
-			l.closes()
+			l.must(l.before == ',' && l.Eat('}'))
 		}
 	}
 }
@@ -191,8 +190,6 @@ func (l *knownLine) must(read bool) {
 		l.JSON = scan.JSON{}
 	}
 }
-
-func (l *knownLine) closes() { l.must(l.before == ',' && l.Eat('}')) }
 
 // begins reads the key of a field, with what stands before it; false: the next field is another one.
 func (l *knownLine) begins(key string) bool {

@@ -30,21 +30,16 @@ func (r *Row) Figure(key string) (x float64, ok bool) {
 	case metric.OutputTokensPerSPerGPU:
 		return known(t.OutputTokensPerSPerGPU)
 	case metric.EnergyPerToken, metric.TokensPerJoule:
-		if r.Energy != nil {
-			return r.Energy.Figure(name), true
-		}
+		return cmp.Or(r.Energy, &Energy{}).Figure(name), r.Energy != nil
 	case metric.GoodputRequestsPerS:
-		if g := r.Summary.Goodput; g != nil {
-			return g.RequestsPerS, true
-		}
+		return cmp.Or(r.Summary.Goodput, &Goodput{}).RequestsPerS, r.Summary.Goodput != nil
 	case metric.Interactivity:
 		if r.Sessions != nil && r.Sessions.Interactivity != nil {
 			return r.Sessions.Interactivity.TokensPerS, true
 		}
 	case metric.AnswersValid, metric.AnswersCorrect:
-		if x := r.AnswersShare(name); x != nil {
-			return x.Share, true
-		}
+		x := r.AnswersShare(name)
+		return cmp.Or(x, &Share{}).Share, x != nil
 	case metric.AcceptanceRate:
 		return known(r.drafts().AcceptanceRate)
 	case metric.AcceptanceLength:
@@ -67,29 +62,20 @@ func (r *Row) drafts() *Speculation { return cmp.Or(r.Speculation, &Speculation{
 
 // AnswersShare is the share of valid or correct answers; nil = none were checked.
 func (r *Row) AnswersShare(name string) *Share {
-	switch a := r.Summary.Answers; {
-	case a == nil:
-		return nil
-	case name == metric.AnswersValid:
+	a := cmp.Or(r.Summary.Answers, &Answers{})
+	if name == metric.AnswersValid {
 		return a.Valid
-	default:
-		return a.Correct
 	}
+	return a.Correct
 }
 
 // Values are those of a metric with statistics; nil = the row has none.
 func (r *Row) Values(name string) *stats.Summary {
 	switch name {
 	case metric.SessionTime:
-		if r.Sessions == nil {
-			return nil
-		}
-		return r.Sessions.Time
+		return cmp.Or(r.Sessions, &Sessions{}).Time
 	case metric.ReasoningTokens:
-		if r.Summary.Reasoning == nil {
-			return nil
-		}
-		return r.Summary.Reasoning.Tokens
+		return cmp.Or(r.Summary.Reasoning, &Reasoning{}).Tokens
 	}
 	return r.Summary.Latency(name)
 }

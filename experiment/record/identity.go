@@ -2,8 +2,6 @@ package record
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -75,16 +73,8 @@ func similar(a, b string) bool {
 func (t *TargetInfo) Hash() string {
 	facts := t.Facts()
 	maps.DeleteFunc(facts, func(fact, _ string) bool { return isMeasured(fact) })
-	return hash(facts)
-}
-
-func hash(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // plain values that came from JSON
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:8])
+	b, _ := json.Marshal(facts) // texts always have a JSON form
+	return Sum(b)[:16]
 }
 
 func (t *TargetInfo) Facts() map[string]string {
@@ -108,7 +98,7 @@ func (t *TargetInfo) Facts() map[string]string {
 		}
 		meta, _ := m["meta"].(map[string]any)
 		for key, v := range meta {
-			if !isDate(key) {
+			if !date().MatchString(key) {
 				add(prefix+"meta."+key, v)
 			}
 		}
@@ -137,33 +127,23 @@ func (t *TargetInfo) Facts() map[string]string {
 	return f
 }
 
-func (t *TargetInfo) listed() []map[string]any {
-	var out []map[string]any
-	models, _ := t.Models.([]any) // nil if the server lists none
-	for _, m := range models {
-		if m, ok := m.(map[string]any); ok {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
 // inUse is the listed model in use; all by their names, if the server takes a name that it does not list.
 func (t *TargetInfo) inUse() map[string]map[string]any {
 	all := map[string]map[string]any{}
-	for _, m := range t.listed() {
-		if m["id"] == t.Model {
+	models, _ := t.Models.([]any) // nil if the server lists none
+	for _, listed := range models {
+		switch m, ok := listed.(map[string]any); {
+		case !ok:
+		case m["id"] == t.Model:
 			return map[string]map[string]any{"": m}
+		default:
+			all[fmt.Sprint(m["id"])+"."] = m
 		}
-		all[fmt.Sprint(m["id"])+"."] = m
 	}
 	return all
 }
 
-func isDate(key string) bool {
-	return slices.ContainsFunc([]string{"created", "modified", "date", "time"},
-		func(word string) bool { return strings.Contains(key, word) })
-}
+var date = text.Lazy(`created|modified|date|time`)
 
 // CacheConfig are the labels of vLLM's or SGLang's cache_config_info, one line for each engine; nil: another line.
 func CacheConfig(line string) map[string]string {
@@ -184,8 +164,7 @@ func CacheConfig(line string) map[string]string {
 }
 
 func addCacheConfig(f map[string]string, line string) {
-	own := CacheConfig(line)
-	prefix := "cache."
+	own, prefix := CacheConfig(line), "cache."
 	if engine := own["engine"]; engine != "" && engine != "0" {
 		prefix += engine + "."
 	}

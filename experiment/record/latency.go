@@ -23,8 +23,7 @@ func (s *Summary) Latency(metric string) *stats.Summary {
 func (s *Summary) latencies() map[string]**stats.Summary {
 	return map[string]**stats.Summary{
 		"ttft": &s.TTFT, "ttft_from_send": &s.TTFTFromSend, "ttfe": &s.TTFE, "ttfo": &s.TTFO, "tpot": &s.TPOT,
-		"itl": &s.ITL,
-		"e2e": &s.E2E, "e2e_from_send": &s.E2EFromSend, "cap_wait": &s.CapWait, "lag": &s.Lag,
+		"itl": &s.ITL, "e2e": &s.E2E, "e2e_from_send": &s.E2EFromSend, "cap_wait": &s.CapWait, "lag": &s.Lag,
 	}
 }
 

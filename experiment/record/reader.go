@@ -2,12 +2,12 @@ package record
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"unsafe"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -68,7 +68,7 @@ func readStream[T any](in io.Reader, most int64, stream, entry string, decode fu
 	}
 	defer lines.close()
 	for n := 1; ; n++ {
-		line, err := lines.next()
+		line, err := lines.Next()
 		if err == io.EOF {
 			return nil
 		}
@@ -86,9 +86,8 @@ func readStream[T any](in io.Reader, most int64, stream, entry string, decode fu
 }
 
 type storedLines struct {
-	in    *bufio.Reader
+	*trace.Lines
 	close func()
-	long  []byte // memory of a line longer than the reader's buffer
 	room  []byte // memory of a list
 	lists bool   // read gaps and tokens of events
 
@@ -102,8 +101,11 @@ const (
 )
 
 func (l *storedLines) share(r *Record) {
-	for _, text := range []*string{&r.Class, &r.Model, &r.Category, &r.Phase, &r.Outcome, &r.Finish, &r.Error} {
-		*text = l.word([]byte(*text))
+	for i := range recordFields {
+		if f := &recordFields[i]; f.kind == aText && !f.own {
+			text := (*string)(unsafe.Add(unsafe.Pointer(r), f.offset))
+			*text = l.word([]byte(*text))
+		}
 	}
 }
 
@@ -130,7 +132,7 @@ func openLines(r io.Reader, most int64) (*storedLines, error) {
 		return nil, err
 	}
 	l := newLines()
-	l.in, l.close = bufio.NewReaderSize(&atMost{z, most}, 64<<10), func() { _ = z.Close() }
+	l.Lines, l.close = trace.NewLines(&atMost{z, most}, longestRecord, ""), func() { _ = z.Close() }
 	return l, nil
 }
 
@@ -148,38 +150,10 @@ func (a *atMost) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (l *storedLines) next() ([]byte, error) {
-	for {
-		line, err := l.whole()
-		if line = bytes.TrimSpace(line); len(line) > 0 && (err == nil || err == io.EOF) {
-			return line, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-}
-
-func (l *storedLines) whole() ([]byte, error) {
-	line, err := l.in.ReadSlice('\n')
-	if err != bufio.ErrBufferFull {
-		return line, err
-	}
-	for l.long = l.long[:0]; err == bufio.ErrBufferFull; line, err = l.in.ReadSlice('\n') {
-		if l.long = append(l.long, line...); len(l.long) > longestRecord {
-			return nil, fmt.Errorf("longer than %d MiB", longestRecord>>20)
-		}
-	}
-	l.long = append(l.long, line...)
-	return l.long, err
-}
-
-// decodeLine decodes by encoding/json alone. The error of a line that ends too early wraps
-// io.ErrUnexpectedEOF.
+// decodeLine decodes by encoding/json alone. The error of a line that ends too early wraps io.ErrUnexpectedEOF.
 func decodeLine(line []byte, into any) error {
 	err := json.Unmarshal(line, into)
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) && syntax.Offset == int64(len(line)) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset == int64(len(line)) {
 		return fmt.Errorf("%w: %w", err, io.ErrUnexpectedEOF)
 	}
 	return err
@@ -223,7 +197,7 @@ func NewRecordWriter(w io.Writer) (*RecordWriter, error) {
 func (w *RecordWriter) Write(r *Record) error {
 	if w.n == 0 {
 		first := *r
-		first.Schema = SchemaRecord
+		first.Schema = schemaRecord
 		r = &first
 	}
 	w.b = append(r.AppendJSON(w.b[:0]), '\n')

@@ -178,8 +178,7 @@ func RoundMicros(d time.Duration) int64 {
 	return int64((d + half) / time.Microsecond)
 }
 
-// Packed is a compact list of integers: two bytes each below 16.4 ms in µs, three below 2.1 s. The zero value is
-// empty.
+// Packed is a compact list of integers: two bytes each below 16.4 ms in µs, three below 2.1 s. The zero value is empty.
 type Packed struct {
 	b []byte // uvarints of encoding/binary; a negative number takes ten bytes
 	n int

@@ -62,7 +62,7 @@ func stored(t testing.TB, records []*Record) []byte {
 // its first record must carry and no other.
 func read(file []byte) (out []*Record, err error) {
 	err = ReadRecords(bytes.NewReader(file), func(r *Record) error {
-		if (r.Schema == SchemaRecord) != (len(out) == 0) {
+		if (r.Schema == schemaRecord) != (len(out) == 0) {
 			return fmt.Errorf("record %d has the schema %q", len(out)+1, r.Schema)
 		}
 		r.Schema = ""

@@ -162,11 +162,8 @@ func RotationSpans(records []*Record, contexts, most int) []RotationSpan {
 	reported := ReportsCached(records)
 	for i := range all {
 		if all[i].requests > 0 {
-			from := 1
-			if i > 0 {
-				from = 2 + (i-1)*long
-			}
-			out = append(out, RotationSpan{From: from, To: min(1+i*long, last+1), Rotation: all[i].rotation(reported)})
+			out = append(out, RotationSpan{From: max(1, 2+(i-1)*long), To: min(1+i*long, last+1),
+				Rotation: all[i].rotation(reported)})
 		}
 	}
 	return out

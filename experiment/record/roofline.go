@@ -114,10 +114,8 @@ func (b RooflineSource) Of(s *Summary, seen Decoding, t experiment.Target, engin
 	}
 	r := &Roofline{
 		Model: b.setup.Model.ID, Hardware: b.setup.Device.ID, Vendor: b.setup.Device.Vendor, GPUs: t.GPUs,
-		Precision: t.Precision,
-		KV:        b.setup.KVPrecision, Weights: b.setup.WeightPrecision(), Batch: max(1, seen.batch),
-		Context: seen.context,
-		Input:   float64(s.Tokens.Prompt) / n,
+		Precision: t.Precision, KV: b.setup.KVPrecision, Weights: b.setup.WeightPrecision(),
+		Batch: max(1, seen.batch), Context: seen.context, Input: float64(s.Tokens.Prompt) / n,
 	}
 	if s.Tokens.Cached != nil {
 		r.Cached = float64(*s.Tokens.Cached) / n

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ const (
 	SchemaRun = "bench/run/v1"
 	SchemaRow = "bench/row/v1"
 
-	SchemaRecord = "bench/record/v1"
+	schemaRecord = "bench/record/v1"
 )
 
 // Row is one measured repeat of a point: the contents of <row>.json. Summary, findings and verdicts are
@@ -209,12 +210,7 @@ type Settle struct {
 // Idle reports whether the row began with an idle server; also where that is not known.
 func (s *Settle) Idle() bool { return s == nil || s.Stale || s.Running+s.Waiting == 0 }
 
-func (r *Row) Vendor() string {
-	if r.Roofline == nil {
-		return ""
-	}
-	return r.Roofline.Vendor
-}
+func (r *Row) Vendor() string { return cmp.Or(r.Roofline, &Roofline{}).Vendor }
 
 func (r *Row) HasGPUMetrics() bool { return hasGPUMetrics(r.Vendor()) }
 

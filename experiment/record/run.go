@@ -87,8 +87,7 @@ type TimePart struct {
 func (t *TimeSplit) Parts() []TimePart {
 	return []TimePart{
 		{"server start", t.ServerStartS}, {"settling", t.SettleS}, {"preparing", t.PrepareS}, {"warm-up", t.WarmupS},
-		{"window", t.WindowS},
-		{"drain", t.DrainS}, {"server stop", t.ServerStopS}, {"cut rows", t.LostS}, {"bench", t.OwnS},
+		{"window", t.WindowS}, {"drain", t.DrainS}, {"server stop", t.ServerStopS}, {"cut rows", t.LostS}, {"bench", t.OwnS},
 	}
 }
 
@@ -136,8 +135,7 @@ func (m *RowTimes) Split() *TimeSplit {
 		end     time.Duration
 	}{
 		{&t.SettleS, m.Settled}, {&t.PrepareS, m.LoadBegan}, {&t.WarmupS, inLoad(m.Window.StartUs)},
-		{&t.WindowS, inLoad(m.Window.EndUs)},
-		{&t.DrainS, loadEnded}, {&t.OwnS, m.Ended},
+		{&t.WindowS, inLoad(m.Window.EndUs)}, {&t.DrainS, loadEnded}, {&t.OwnS, m.Ended},
 	} {
 		end := max(until, RoundMicros(part.end))
 		*part.seconds = float64(end-until) / 1e6

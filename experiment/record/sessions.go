@@ -71,7 +71,14 @@ func SessionsOf(records []*Record, replayed bool) *Sessions {
 	var whole []*session
 	known := replayed
 	all := sessionsByArrival(records)
-	out.InFlight = mostInFlight(all)
+	open := OverlapOf(func(yield func(from, to int64) bool) {
+		for _, s := range all {
+			if s.first.Sent.ok {
+				yield(s.first.Sent.us, max(s.end, s.first.Sent.us))
+			}
+		}
+	})
+	out.InFlight = open.Most()
 	for _, s := range all {
 		known = known || s.first.Turns > 0
 		switch {
@@ -173,17 +180,6 @@ func (s *session) add(r *Record) {
 	case r.Outcome != "unfinished" && r.Outcome != "cancelled":
 		s.failed = true
 	}
-}
-
-func mostInFlight(all []*session) int {
-	open := OverlapOf(func(yield func(from, to int64) bool) {
-		for _, s := range all {
-			if s.first.Sent.ok {
-				yield(s.first.Sent.us, max(s.end, s.first.Sent.us))
-			}
-		}
-	})
-	return open.Most()
 }
 
 func (x *Sessions) count(s *session) bool {

@@ -66,7 +66,11 @@ func speculationOf(completed []*Record) *Speculation {
 		s.Drafts = new(float64(drafts))
 	}
 	s.derive(float64(behindFirst))
-	s.setIntervals(stats.ShareInterval(float64(accepted)/float64(drafted), stats.EffectiveSize(clusters.all), 0.95))
+	rate := stats.ShareInterval(float64(accepted)/float64(drafted), stats.EffectiveSize(clusters.all), 0.95)
+	if s.RateCI95 = &rate; s.AcceptanceLength != nil {
+		perDraft := *s.DraftTokens / *s.Drafts
+		s.LengthCI95 = &stats.Interval{Lo: 1 + rate.Lo*perDraft, Hi: 1 + rate.Hi*perDraft}
+	}
 	return s
 }
 
@@ -107,14 +111,6 @@ func (s *Speculation) derive(behindFirst float64) {
 	if steps > 0 {
 		s.TokensPerStep = new(telemetry.Round(behindFirst/steps, 6))
 		s.DraftedPerStep = new(telemetry.Round(*s.DraftTokens/steps, 6))
-	}
-}
-
-func (s *Speculation) setIntervals(rate stats.Interval) {
-	s.RateCI95 = &rate
-	if s.AcceptanceLength != nil {
-		perDraft := *s.DraftTokens / *s.Drafts
-		s.LengthCI95 = &stats.Interval{Lo: 1 + rate.Lo*perDraft, Hi: 1 + rate.Hi*perDraft}
 	}
 }
 

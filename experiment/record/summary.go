@@ -124,16 +124,19 @@ func (m Mode) Bounded(latency string) bool {
 func Summarize(records []*Record, w Window, mode Mode, each []experiment.Limit, gpus int) Summary {
 	s := Summary{DurationS: w.Seconds()}
 	s.Requests.Errors = map[string]int{}
+	warmupFailed := 0
 	for _, r := range records {
 		switch r.Phase {
 		case PhaseWarmup:
-			s.Requests.Warmup++
+			if s.Requests.Warmup++; r.Failed() && r.Outcome != "unfinished" {
+				warmupFailed++
+			}
 		case PhaseWindow:
 			s.count(r)
 		}
 	}
 	if s.Requests.Planned == 0 {
-		s.Requests.WarmupFailed = failedBefore(records)
+		s.Requests.WarmupFailed = warmupFailed
 	}
 	if n := s.Requests.Stayed(); n > 0 {
 		s.ErrorRate = new(float64(s.Requests.Failed) / float64(n))
@@ -148,19 +151,8 @@ func Summarize(records []*Record, w Window, mode Mode, each []experiment.Limit, 
 }
 
 func (s *Summary) FailedShare() float64 {
-	if s.ErrorRate == nil {
-		return 0
-	}
-	return *s.ErrorRate
-}
-
-func failedBefore(records []*Record) (n int) {
-	for _, r := range records {
-		if r.Phase == PhaseWarmup && r.Failed() && r.Outcome != "unfinished" {
-			n++
-		}
-	}
-	return n
+	share, _ := known(s.ErrorRate)
+	return share
 }
 
 func (s *Summary) count(r *Record) {
@@ -185,10 +177,7 @@ func (s *Summary) count(r *Record) {
 	}
 	q.Completed++
 	if r.Finish != "" {
-		if q.Finish == nil {
-			q.Finish = map[string]int{}
-		}
-		q.Finish[r.Finish]++
+		q.Finish = counted(q.Finish, r.Finish)
 	}
 	if r.Outcome == "short" {
 		q.Short++
@@ -239,10 +228,7 @@ func ByArrival(records []*Record) []*Record {
 
 func byArrival(records []*Record) []*Record {
 	slices.SortStableFunc(records, func(a, b *Record) int {
-		if a.Arrival.us != b.Arrival.us {
-			return cmp.Compare(a.Arrival.us, b.Arrival.us)
-		}
-		return cmp.Compare(a.I, b.I)
+		return cmp.Or(cmp.Compare(a.Arrival.us, b.Arrival.us), cmp.Compare(a.I, b.I))
 	})
 	return records
 }

@@ -15,8 +15,7 @@ func throughputOf(records []*Record, w Window, gpus int) Throughput {
 	}
 	t := countInParts(records, w, 1)[0].per(d)
 	if gpus > 0 {
-		perGPU := t.OutputTokensPerS / float64(gpus)
-		t.OutputTokensPerSPerGPU = &perGPU
+		t.OutputTokensPerSPerGPU = new(t.OutputTokensPerS / float64(gpus))
 	}
 	return t
 }
@@ -192,7 +191,11 @@ func GoodputOf(records []*Record, w Window, stream bool, each []experiment.Limit
 			continue
 		}
 		n++
-		if r.meets(each, stream) {
+		tooLate := func(l experiment.Limit) bool {
+			ms, ok := r.atLatest(l.Metric, stream)
+			return ok && ms > l.Value
+		}
+		if r.OK() && !slices.ContainsFunc(each, tooLate) {
 			good++
 			tokens += r.OutputTokens
 		}
@@ -203,19 +206,6 @@ func GoodputOf(records []*Record, w Window, stream bool, each []experiment.Limit
 	g.RequestsPerS = float64(good) / w.Seconds()
 	g.OutputTokensPerS = float64(tokens) / w.Seconds()
 	return g
-}
-
-func (r *Record) meets(each []experiment.Limit, stream bool) bool {
-	if !r.OK() {
-		return false
-	}
-	for _, l := range each {
-		ms, ok := r.atLatest(l.Metric, stream)
-		if ok && ms > l.Value {
-			return false
-		}
-	}
-	return true
 }
 
 // atLatest is Latency; of a token without a known time the largest that it can be, so that goodput is a lower bound.

@@ -68,8 +68,7 @@ func (s *TTFTSplit) fields() []splitField {
 		{"prefill", &s.Prefill}}
 }
 
-// SplitTTFT splits TTFT by each answer's own times, else by the server's histograms. nil: not reported, or no
-// streams.
+// SplitTTFT splits TTFT by each answer's own times, else by the server's histograms. nil: not reported, or no streams.
 func SplitTTFT(records []*Record, m *telemetry.ServerUsage) *TTFTSplit {
 	if s := splitByRequests(records); s != nil {
 		return s

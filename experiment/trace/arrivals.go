@@ -74,8 +74,7 @@ func (a *arrivals) result() *Arrivals {
 	return r
 }
 
-// A step is found if this share of requests has equal timestamps, and this share of the other gaps are its
-// multiples.
+// A step is found if this share of requests has equal timestamps, and this share of the other gaps are its multiples.
 const (
 	quantisedShare = 0.02
 	stepFit        = 0.95
@@ -83,8 +82,7 @@ const (
 	fewestGaps     = 20
 )
 
-// step is the length of which the gaps are multiples, or 0. Real gaps vary a little: of those of 3 s some are
-// 2.999 s.
+// step is the length of which the gaps are multiples, or 0. Real gaps vary a little: of those of 3 s some are 2.999 s.
 func step(gaps []time.Duration) time.Duration {
 	if len(gaps) < fewestGaps {
 		return 0

@@ -47,7 +47,7 @@ func TestConvert(t *testing.T) {
 			if d := cmp.Diff(want, got); d != "" || done.Requests != len(got) {
 				t.Errorf("(-want +got)\n%s", d)
 			}
-			if r.Info.Format = Native; info != r.Info {
+			if r.Info.Format = formatNative; info != r.Info {
 				t.Errorf("%+v, want %+v", info, r.Info)
 			}
 		})

@@ -97,11 +97,11 @@ func sound(t *testing.T, err error) {
 }
 
 func FuzzAny(f *testing.F)      { fuzz(f, "") }
-func FuzzMooncake(f *testing.F) { fuzz(f, Mooncake) }
-func FuzzAzure(f *testing.F)    { fuzz(f, Azure) }
-func FuzzBurstGPT(f *testing.F) { fuzz(f, BurstGPT) }
-func FuzzShareGPT(f *testing.F) { fuzz(f, ShareGPT) }
-func FuzzLog(f *testing.F)      { fuzz(f, Log) }
-func FuzzWeka(f *testing.F)     { fuzz(f, Weka) }
-func FuzzOTel(f *testing.F)     { fuzz(f, OTel) }
-func FuzzNative(f *testing.F)   { fuzz(f, Native) }
+func FuzzMooncake(f *testing.F) { fuzz(f, formatMooncake) }
+func FuzzAzure(f *testing.F)    { fuzz(f, formatAzure) }
+func FuzzBurstGPT(f *testing.F) { fuzz(f, formatBurstGPT) }
+func FuzzShareGPT(f *testing.F) { fuzz(f, formatShareGPT) }
+func FuzzLog(f *testing.F)      { fuzz(f, formatLog) }
+func FuzzWeka(f *testing.F)     { fuzz(f, formatWeka) }
+func FuzzOTel(f *testing.F)     { fuzz(f, formatOTel) }
+func FuzzNative(f *testing.F)   { fuzz(f, formatNative) }

@@ -53,7 +53,7 @@ func TestGraphs(t *testing.T) {
 		counts Counts
 		want   string
 	}{
-		{"weka.jsonl", Info{Format: Weka, BlockTokens: 64, Grouped: true, Ends: true}, Counts{Read: 12, Empty: 1}, `session 0 at 0s
+		{"weka.jsonl", Info{Format: formatWeka, BlockTokens: 64, Grouped: true, Ends: true}, Counts{Read: 12, Empty: 1}, `session 0 at 0s
 0s+4.5s wait 0s after [] agent 0: 150/30 cached 0 big
 5s+2s wait 500ms after [0] agent 1: 130/10 cached 64 small
 6s+6s wait 1.5s after [0] agent 2: 70/9 cached 0 small
@@ -67,7 +67,7 @@ session 1 at 0s
 250ms+500ms wait 250ms after [] agent 0: 128/8 cached 64 big
 2.125s+250ms wait 1.375s after [0 1] agent 0: 192/9 cached 128 big
 `},
-		{"otlp.jsonl", Info{Format: OTel, Timed: true, Grouped: true, Ends: true}, Counts{Read: 9, Other: 2, Failed: 1, Duplicate: 1}, `session 0 at 0s
+		{"otlp.jsonl", Info{Format: formatOTel, Timed: true, Grouped: true, Ends: true}, Counts{Read: 9, Other: 2, Failed: 1, Duplicate: 1}, `session 0 at 0s
 0s+1s wait 0s after [] agent 0: 100/10 cached 0 m
 2s+2s wait 1s after [0] agent 1: 200/20 cached 0 m
 2.5s+2.5s wait 1.5s after [0] agent 2: 180/30 cached 0 m
@@ -75,11 +75,11 @@ session 1 at 0s
 session 1 at 6s
 0s+1.5s wait 0s after [] agent 0: 50/5 cached 0 m
 `},
-		{"otel_text.json", Info{Format: OTel, Timed: true, BlockTokens: 64, Estimated: true, Grouped: true, Ends: true}, Counts{Read: 2}, `session 0 at 0s
+		{"otel_text.json", Info{Format: formatOTel, Timed: true, BlockTokens: 64, Estimated: true, Grouped: true, Ends: true}, Counts{Read: 2}, `session 0 at 0s
 0s+1s wait 0s after [] agent 0: 81/10 cached 0 m
 3.5s+500ms wait 2.5s after [0] agent 0: 100/10 cached 64 m
 `},
-		{"otel_agents.jsonl", Info{Format: OTel, Timed: true, Grouped: true, Ends: true}, Counts{Read: 13, Other: 4, Duplicate: 1}, `session 0 at 0s
+		{"otel_agents.jsonl", Info{Format: formatOTel, Timed: true, Grouped: true, Ends: true}, Counts{Read: 13, Other: 4, Duplicate: 1}, `session 0 at 0s
 0s+1s wait 0s after [] agent 0: 100/10 cached 0 m
 1.1s+2.9s wait 100ms after [0] agent 1: 201/10 cached 0 m
 1.2s+1.8s wait 200ms after [0] agent 2: 301/10 cached 0 m
@@ -89,14 +89,14 @@ session 1 at 6s
 8s+2s wait 1s after [4] agent 1: 203/10 cached 0 m
 11s+1s wait 1s after [5 6] agent 0: 110/10 cached 0 m
 `},
-		{"native_graph.jsonl", Info{Format: Native, Timed: true, BlockTokens: 64, Grouped: true, Ends: true}, Counts{Read: 4}, `session 0 at 0s
+		{"native_graph.jsonl", Info{Format: formatNative, Timed: true, BlockTokens: 64, Grouped: true, Ends: true}, Counts{Read: 4}, `session 0 at 0s
 0s+1s wait 0s after [] agent 0: 100/10 cached 0 
 1.5s+2s wait 500ms after [0] agent 1: 120/10 cached 64 
 4s+1s wait 500ms after [0 1] agent 0: 190/10 cached 128 m
 session 1 at 2s
 0s+0s wait 0s after [] agent 0: 64/1 cached 0 
 `},
-		{"sharegpt.json", Info{Format: ShareGPT, BlockTokens: 64, Estimated: true}, Counts{}, ""},
+		{"sharegpt.json", Info{Format: formatShareGPT, BlockTokens: 64, Estimated: true}, Counts{}, ""},
 	} {
 		t.Run(test.file, func(t *testing.T) {
 			r, sessions := sessionsOf(t, Options{File: "testdata/" + test.file})

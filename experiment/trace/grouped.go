@@ -1,9 +1,11 @@
 package trace
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -63,8 +65,7 @@ type atLine struct {
 func (e atLine) Unwrap() error { return e.error }
 
 func (r *Reader) placed(err error, line int) error {
-	var at atLine
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[atLine](err); ok {
 		line, err = at.line, at.error
 	}
 	return fmt.Errorf("%s:%d: %w", r.name, max(line, 1), err)
@@ -92,7 +93,11 @@ func (r *Reader) group() error {
 			return err
 		}
 	}
-	r.stored.bySession()
+	s := r.stored
+	slices.SortStableFunc(s.index, func(a, b place) int {
+		return cmp.Or(cmp.Compare(s.begins[a.session], s.begins[b.session]), cmp.Compare(a.session, b.session),
+			cmp.Compare(a.at, b.at))
+	})
 	r.sessions = &regrouped{stored: r.stored, what: r.Info}
 	return nil
 }

@@ -2,9 +2,12 @@ package trace
 
 import (
 	"cmp"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -44,7 +47,7 @@ const mostThreads = 100_000
 // rows, or only what the turn adds, which aiperf and Dynamo's mooncake-delta add up themselves.
 func (j *jsonl) turn(r *row) {
 	id := string(r.SessionID)
-	if id == "" || id == "null" || len(r.HashIDs) == 0 || j.what.Format != Mooncake {
+	if id == "" || id == "null" || len(r.HashIDs) == 0 || j.what.Format != formatMooncake {
 		return
 	}
 	first, later := j.threads[id]
@@ -61,12 +64,6 @@ func (j *jsonl) turn(r *row) {
 
 // mooncakeBlock is the number of tokens in a block of Mooncake's traces, unless the options say another.
 const mooncakeBlock = 512
-
-func newMooncake(l *Lines, first []byte, o Options) *jsonl {
-	l.unread(first)
-	return &jsonl{Lines: l, clock: o.clock(time.Millisecond), threads: map[string]uint64{},
-		what: Info{Format: Mooncake, Timed: true, BlockTokens: cmp.Or(o.BlockTokens, mooncakeBlock)}}
-}
 
 type header struct {
 	Schema      string `json:"schema"`
@@ -97,13 +94,15 @@ func newNative(l *Lines, first []byte, o Options) (described, error) {
 		return nil, errors.New("the header of the trace sets time_unit and block_tokens\nhint: remove them from the options")
 	}
 	j := &jsonl{Lines: l, clock: clock{unit: unit, stated: true},
-		what: Info{Format: Native, Timed: known, BlockTokens: h.BlockTokens, Estimated: h.Estimated, Grouped: h.Grouped,
+		what: Info{Format: formatNative, Timed: known, BlockTokens: h.BlockTokens, Estimated: h.Estimated, Grouped: h.Grouped,
 			Ends: h.Ends}}
 	switch {
 	case h.Recorded != nil && h.TimeUnit == "":
 		return nil, errors.New("a recording without time_unit")
+	case h.Recorded != nil && (h.BlockBytes < 0 || h.BlockBytes > maxBlockTokens*maxTextBytes):
+		return nil, fmt.Errorf("block_bytes %d is not between 0 and %d", h.BlockBytes, maxBlockTokens*maxTextBytes)
 	case h.Recorded != nil:
-		return newRecorded(j, &h, o)
+		return &recorded{jsonl: j, blockBytes: h.BlockBytes, tokenBytes: cmp.Or(o.BytesPerToken, defaultTextBytes)}, nil
 	case h.Grouped:
 		return &native{jsonl: j}, nil
 	}
@@ -148,4 +147,107 @@ func (j *jsonl) time(text string) (time.Duration, error) {
 		return 0, errors.New("no timestamp")
 	}
 	return j.clock.parse(text)
+}
+
+type csvColumns struct {
+	time, input, output string
+	class, session      string // of newer files; empty = never
+}
+
+// csvFormats are the traces published by Azure (dates, with seven digits of the second in 2023 and a zone in 2024), and
+// formatBurstGPT, in seconds, whose older files have neither sessions nor elapsed times.
+var csvFormats = map[string]csvColumns{
+	formatAzure: {time: "TIMESTAMP", input: "ContextTokens", output: "GeneratedTokens"},
+	formatBurstGPT: {time: "Timestamp", input: "Request tokens", output: "Response tokens", class: "Model",
+		session: "Session ID"},
+}
+
+type table struct {
+	*Lines
+	format   string
+	names    csvColumns
+	time     func(text string) (time.Duration, error)
+	columns  map[string]int
+	width    int
+	sessions sessions
+}
+
+func newTable(l *Lines, header []byte, format string, o Options) (*table, error) {
+	cells, err := cells(string(header))
+	if err != nil {
+		return nil, err
+	}
+	clock := o.clock(time.Second)
+	t := &table{Lines: l, format: format, names: csvFormats[format], time: clock.parse, columns: map[string]int{},
+		width: len(cells)}
+	if format == formatAzure {
+		t.time = parseDate
+	}
+	for i, name := range cells {
+		if name != "" {
+			t.columns[name] = i
+		}
+	}
+	needed := []string{t.names.time, t.names.input, t.names.output}
+	for _, name := range needed {
+		if _, ok := t.columns[name]; !ok {
+			return nil, fmt.Errorf("no column %q in the header\nhint: the first line must contain the column names %s",
+				name, strings.Join(needed, ","))
+		}
+	}
+	return t, nil
+}
+
+func cells(line string) ([]string, error) {
+	fields := strings.Split(line, ",")
+	if strings.Contains(line, `"`) {
+		var err error
+		if fields, err = csv.NewReader(strings.NewReader(line)).Read(); err != nil {
+			return nil, errors.New("invalid CSV: unbalanced quotes")
+		}
+	}
+	for i := range fields {
+		fields[i] = strings.TrimSpace(fields[i])
+	}
+	return fields, nil
+}
+
+func (t *table) info() Info { return Info{Format: t.format, Timed: true} }
+
+func (t *table) next(e *Entry) error {
+	line, err := t.Lines.Next()
+	if err != nil {
+		return err
+	}
+	e.Line = t.Number
+	fields, err := cells(string(line))
+	if err != nil {
+		return err
+	}
+	if len(fields) != t.width {
+		return fmt.Errorf("%d columns, the header has %d", len(fields), t.width)
+	}
+	if e.At, err = t.time(fields[t.columns[t.names.time]]); err != nil {
+		return err
+	}
+	if i, ok := t.columns[t.names.class]; ok {
+		e.Class = fields[i]
+	}
+	if i, ok := t.columns[t.names.session]; ok && fields[i] != "" {
+		e.Session, e.Turn = t.sessions.next(fields[i])
+	}
+	if e.Input, err = t.tokens(fields, t.names.input); err != nil {
+		return err
+	}
+	e.Output, err = t.tokens(fields, t.names.output)
+	return err
+}
+
+func (t *table) tokens(fields []string, column string) (int, error) {
+	text := fields[t.columns[column]]
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("%s %q is not an integer", column, text)
+	}
+	return n, nil
 }

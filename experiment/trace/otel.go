@@ -24,16 +24,12 @@ type otel struct {
 	seen   map[uint64]bool // requests and responses, to find those that were exported twice
 }
 
-func newOTel(r io.Reader, line int, o Options) *otel {
-	return &otel{walker: newWalker(r, line), prints: newTexts(o), seen: map[uint64]bool{}}
-}
-
 func (o *otel) scan(add func(*call) error, counts *Counts) (Info, error) {
 	o.add, o.counts = add, counts
 	for {
 		err := o.next(o.object)
 		if err == io.EOF {
-			return o.prints.info(OTel), nil
+			return o.prints.info(formatOTel), nil
 		}
 		if err != nil {
 			return Info{}, err
@@ -56,16 +52,19 @@ var spanLists = map[string]bool{"resourceSpans": true, "resource_spans": true, "
 func (o *otel) object() error {
 	var s span
 	line, list := o.at(), false
+	texts := map[string]*string{"traceId": &s.trace, "trace_id": &s.trace, "spanId": &s.id, "span_id": &s.id,
+		"name": &s.name, "startTimeUnixNano": &s.start, "start_time_unix_nano": &s.start, "start_time": &s.start,
+		"startTime": &s.start, "endTimeUnixNano": &s.end, "end_time_unix_nano": &s.end, "end_time": &s.end,
+		"endTime": &s.end}
 	err := o.keys(func(key string) (err error) {
+		if to := texts[key]; to != nil {
+			return o.text(to)
+		}
 		if spanLists[key] {
 			list = true
 			return o.objects(o.object)
 		}
 		switch key {
-		case "traceId", "trace_id":
-			return o.text(&s.trace)
-		case "spanId", "span_id":
-			return o.text(&s.id)
 		case "context": // of spans that Python's console exporter writes
 			var c struct {
 				Trace string `json:"trace_id"`
@@ -74,12 +73,6 @@ func (o *otel) object() error {
 			err = o.decode(&c)
 			s.trace, s.id = c.Trace, c.ID
 			return err
-		case "name":
-			return o.text(&s.name)
-		case "startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime":
-			return o.text(&s.start)
-		case "endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime":
-			return o.text(&s.end)
 		case "attributes":
 			var raw json.RawMessage
 			if err = o.decode(&raw); err == nil {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -59,7 +61,7 @@ func New(f io.Reader, o Options, r *rand.Rand) (*Reader, error) {
 		return nil, fmt.Errorf("%s: %w", t.name, err)
 	}
 	t.close = append(t.close, plain)
-	l := NewLines(plain)
+	l := OfTrace(plain)
 	if err := t.begin(l); err != nil {
 		_ = t.Close()
 		return nil, t.placed(err, l.Number)
@@ -80,8 +82,9 @@ func (o Options) fits(i Info) error {
 		wrong    bool
 		key, why string
 	}{
-		{o.TimeUnit != "" && (i.Format == Weka || i.Format == OTel || i.Format == Azure), "time_unit", "sets it"},
-		{o.BlockTokens > 0 && i.Format == Weka, "block_tokens", "sets it"},
+		{o.TimeUnit != "" && slices.Contains([]string{formatWeka, formatOTel, formatAzure}, i.Format), "time_unit",
+			"sets it"},
+		{o.BlockTokens > 0 && i.Format == formatWeka, "block_tokens", "sets it"},
 		{o.BlockTokens > 0 && i.BlockTokens == 0, "block_tokens", "has no blocks"},
 		{o.BytesPerToken > 0 && !i.Estimated, "bytes_per_token", "has token counts"},
 	} {
@@ -150,7 +153,8 @@ func (r *Reader) check(e *Entry) error {
 		r.started, r.first, r.last = true, e.At, e.At
 	}
 	if e.At < r.last {
-		return unreadable{fmt.Errorf("timestamps go back: %v after the first row, but the previous row is at %v\nhint: sort the file by time", e.At-r.first, r.last-r.first)}
+		return unreadable{fmt.Errorf("timestamps go back: %v after the first row, but the previous row is at %v\n"+
+			"hint: sort the file by time", e.At-r.first, r.last-r.first)}
 	}
 	r.last = e.At
 	e.At -= r.first
@@ -200,4 +204,55 @@ func (r *Reader) truncate(e *Entry) {
 			e.Blocks = e.Blocks[:(limit+r.Info.BlockTokens-1)/r.Info.BlockTokens]
 		}
 	}
+}
+
+const mostProblems = 20
+
+// problems are the mistakes of a trace, each with its file and line.
+type problems []error
+
+func (p problems) Error() string {
+	texts := make([]string, len(p))
+	for i, err := range p {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "\nerror: ")
+}
+
+func (p problems) Unwrap() []error { return p }
+
+// unreadable is an error behind which no row can be read, or that later rows have, too.
+type unreadable struct{ error }
+
+func (u unreadable) Unwrap() error { return u.error }
+
+// malformed adds file and line to an error of the current row, and of a format with one row a line the mistakes of all
+// later rows, up to a bound.
+func (r *Reader) malformed(err error) error {
+	if err == io.EOF {
+		return err
+	}
+	found, more := problems{r.placed(err, r.src.at())}, 0
+	switch r.src.(type) {
+	case *jsonl, *logfile, *table:
+	default:
+		return found[0]
+	}
+	for stop := (unreadable{}); !errors.As(err, &stop); {
+		if _, err = r.row(); err == io.EOF {
+			break
+		}
+		if err != nil && len(found) < mostProblems {
+			found = append(found, r.placed(err, r.src.at()))
+		} else if err != nil {
+			more++
+		}
+	}
+	if more > 0 {
+		found = append(found, fmt.Errorf("%s: %d more rows are malformed", r.name, more))
+	}
+	if len(found) == 1 {
+		return found[0]
+	}
+	return found
 }

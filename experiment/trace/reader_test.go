@@ -66,48 +66,48 @@ func TestFormats(t *testing.T) {
 		rows int
 		some map[int]Entry // by their index
 	}{
-		{"mooncake.jsonl", Info{Format: Mooncake, Timed: true, BlockTokens: 512}, 12, map[int]Entry{
+		{"mooncake.jsonl", Info{Format: formatMooncake, Timed: true, BlockTokens: 512}, 12, map[int]Entry{
 			0:  {Line: 1, Input: 600, Output: 20, Blocks: []uint64{0, 1}},
 			5:  {Line: 6, At: 5999 * time.Millisecond, Input: 1024, Output: 40, Blocks: []uint64{0, 6}},
 			11: {Line: 12, At: 18 * time.Second, Input: 1536, Output: 6, Blocks: []uint64{0, 2, 3}},
 		}},
-		{"azure2023.csv", Info{Format: Azure, Timed: true}, 12, map[int]Entry{
+		{"azure2023.csv", Info{Format: formatAzure, Timed: true}, 12, map[int]Entry{
 			0:  {Line: 2, Input: 4808, Output: 10},
 			1:  {Line: 3, At: 52 * time.Millisecond, Input: 3180, Output: 8},
 			7:  {Line: 9, At: 5020040200 * time.Nanosecond, Input: 90, Output: 1},
 			11: {Line: 13, At: 2*time.Minute + 56770040*time.Microsecond, Input: 901, Output: 3},
 		}},
-		{"azure2024.csv", Info{Format: Azure, Timed: true}, 12, map[int]Entry{
+		{"azure2024.csv", Info{Format: formatAzure, Timed: true}, 12, map[int]Entry{
 			0:  {Line: 2, Input: 2162, Output: 5},
 			1:  {Line: 3, At: 990070 * time.Microsecond, Input: 2163, Output: 6},
 			11: {Line: 13, At: 48*time.Hour + 59990069*time.Microsecond, Input: 2173, Output: 16},
 		}},
-		{"burstgpt.csv", Info{Format: BurstGPT, Timed: true}, 11, map[int]Entry{
+		{"burstgpt.csv", Info{Format: formatBurstGPT, Timed: true}, 11, map[int]Entry{
 			0: {Line: 2, Input: 472, Output: 18, Session: 1, Turn: 1, Class: "ChatGPT"},
 			2: {Line: 4, At: 113 * time.Second, Input: 417, Output: 276, Session: 1, Turn: 2, Class: "GPT-4"},
 			3: {Line: 6, At: 180 * time.Second, Input: 185, Output: 212, Class: "ChatGPT"}, // the row before it had failed
 			8: {Line: 11, At: 274500 * time.Millisecond, Input: 32, Output: 43, Session: 5, Turn: 3, Class: "ChatGPT"},
 		}},
-		{"burstgpt_old.csv", Info{Format: BurstGPT, Timed: true}, 11, map[int]Entry{
+		{"burstgpt_old.csv", Info{Format: formatBurstGPT, Timed: true}, 11, map[int]Entry{
 			2: {Line: 4, At: 113 * time.Second, Input: 417, Output: 276, Class: "GPT-4"},
 		}},
-		{"native.jsonl", Info{Format: Native, Timed: true, BlockTokens: 64}, 12, map[int]Entry{
+		{"native.jsonl", Info{Format: formatNative, Timed: true, BlockTokens: 64}, 12, map[int]Entry{
 			0: {Line: 2, Input: 61, Output: 1, Blocks: []uint64{0}, Session: 1, Turn: 1, Class: "a"},
 			1: {Line: 3, At: 12500 * time.Microsecond, Input: 125, Output: 2, Blocks: []uint64{1000, 1001}, Session: 2, Turn: 1, Class: "b"},
 		}},
-		{"recorded.jsonl", Info{Format: Native, Timed: true, BlockTokens: 16, Estimated: true, Lacking: 1, Ends: true}, 3, map[int]Entry{
+		{"recorded.jsonl", Info{Format: formatNative, Timed: true, BlockTokens: 16, Estimated: true, Lacking: 1, Ends: true}, 3, map[int]Entry{
 			0: {Line: 5, Input: 24, Output: 9, Blocks: []uint64{11, 21}}, // estimated: 96 bytes
 			1: {Line: 2, At: 80500 * time.Microsecond, Input: 40, Output: 5, Blocks: []uint64{11, 12, 13}, Session: 1, Turn: 1, Class: "1"},
 			2: {Line: 6, At: 180 * time.Millisecond, Input: 80, Output: 7, Blocks: []uint64{11, 12, 14, 15, 16}, Session: 1, Turn: 2, Class: "1"},
 		}},
-		{"log.jsonl", Info{Format: Log, Timed: true, BlockTokens: 64, Estimated: true}, 12, map[int]Entry{
+		{"log.jsonl", Info{Format: formatLog, Timed: true, BlockTokens: 64, Estimated: true}, 12, map[int]Entry{
 			// "system" and a line end, 372 bytes, a line end, "user" and a line end, 24 bytes, a line end:
 			// 410 bytes.
 			0: {Line: 1, Input: 103, Output: 4, Blocks: []uint64{0, 1}, Session: 1, Turn: 1, Class: "m-small"},
 			1: {Line: 2, At: 1250 * time.Millisecond, Input: 103, Output: 8, Blocks: []uint64{0, 1}, Session: 2, Turn: 1, Class: "m-large"},
 			4: {Line: 5, At: 5 * time.Second, Input: 103, Output: 77, Blocks: []uint64{0, 4}, Session: 2, Turn: 3, Class: "m-small"},
 		}},
-		{"sharegpt.json", Info{Format: ShareGPT, BlockTokens: 64, Estimated: true}, 11, map[int]Entry{
+		{"sharegpt.json", Info{Format: formatShareGPT, BlockTokens: 64, Estimated: true}, 11, map[int]Entry{
 			// "system" and a line end, 372 bytes, a line end, "human" and a line end, 20 bytes, a line end:
 			// 407 bytes.
 			0: {Line: 2, Input: 102, Output: 27, Blocks: []uint64{0, 1}, Session: 1, Turn: 1},
@@ -175,7 +175,7 @@ func TestRefused(t *testing.T) {
 		{"beyond by its unit", strings.Replace(moon, "1,", "9999999999,", 1), Options{TimeUnit: "s"}, []string{"x:1: ", "is too large"}},
 		{"beyond by exponent", strings.Replace(moon, "1,", "1e300,", 1), Options{}, []string{"x:1: ", "is too large"}},
 		{"no time", `{"timestamp": 1, "input_length": 1, "output_length": 1}` + "\n" + `{"input_length": 1, "output_length": 1}`, Options{}, []string{"x:2: no timestamp"}},
-		{"NaN", strings.Replace(moon, "1,", "NaN,", 1), Options{Format: Mooncake}, []string{"x:1: "}},
+		{"NaN", strings.Replace(moon, "1,", "NaN,", 1), Options{Format: formatMooncake}, []string{"x:1: "}},
 		{"negative length", strings.Replace(moon, "600", "-600", 1), Options{}, []string{"x:1: negative length"}},
 		{"huge length", strings.Replace(moon, "600", "600000000", 1), Options{}, []string{"x:1: ", "exceeds the limit of 16777216 tokens"}},
 		{"length with a fraction", strings.Replace(moon, "600", "600.5", 1), Options{}, []string{"x:1: not a row of a mooncake trace"}},
@@ -183,7 +183,7 @@ func TestRefused(t *testing.T) {
 		{"negative id", strings.Replace(moon, "[0,", "[-1,", 1), Options{}, []string{"x:1: "}},
 		{"cut line", moon + moon[:40], Options{}, []string{"x:2: "}},
 
-		{"no column", "TIMESTAMP,ContextTokens\n", Options{Format: Azure}, []string{`x:1: no column "GeneratedTokens"`}},
+		{"no column", "TIMESTAMP,ContextTokens\n", Options{Format: formatAzure}, []string{`x:1: no column "GeneratedTokens"`}},
 		{"too few columns", azureHead + "2023-11-16 18:17:03,5\n", Options{}, []string{"x:2: 2 columns, the header has 3"}},
 		{"no date", azureHead + "yesterday,5,5\n", Options{}, []string{`x:2: "yesterday" is not a date`}},
 		{"old date", azureHead + "0001-01-01 00:00:00,5,5\n", Options{}, []string{"x:2: the date"}},
@@ -216,7 +216,7 @@ func TestRefused(t *testing.T) {
 
 		{"array without end", `[{"conversations":[{"from":"human","value":"a"},{"from":"gpt","value":"b"}]}` + "\n", Options{}, []string{"x:2: conversation 2: unexpected end of file"}},
 		{"conversation of a number", "[\n{\"conversations\":[]},\n5]", Options{}, []string{"x:3: conversation 2: "}},
-		{"array in the wrong format", "[]", Options{Format: Mooncake}, []string{"x:1: "}},
+		{"array in the wrong format", "[]", Options{Format: formatMooncake}, []string{"x:1: "}},
 
 		{"window without times", `[]`, Options{Start: time.Second}, []string{"x: start, end, speed and jitter require timestamps, which the sharegpt format does not have"}},
 		{"blocks of Azure", azureHead, Options{BlockTokens: 16}, []string{"x: block_tokens does not apply to the azure format"}},

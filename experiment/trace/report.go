@@ -21,7 +21,9 @@ func Text(w io.Writer, r *Report) error {
 		fmt.Fprintf(&b, " in %v", time.Duration(r.SpanS*float64(time.Second)).Round(time.Millisecond))
 	}
 	b.WriteString("\n")
-	r.counts(&b)
+	if parts := r.Counts.texts(); len(parts) > 0 {
+		fmt.Fprintf(&b, "rows      %d read: %s\n", r.Read, strings.Join(parts, ", "))
+	}
 	if r.Arrivals != nil {
 		r.Arrivals.text(&b)
 	}
@@ -50,12 +52,6 @@ func Text(w io.Writer, r *Report) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
-}
-
-func (r *Report) counts(b *strings.Builder) {
-	if parts := r.Counts.texts(); len(parts) > 0 {
-		fmt.Fprintf(b, "rows      %d read: %s\n", r.Read, strings.Join(parts, ", "))
-	}
 }
 
 type count struct {

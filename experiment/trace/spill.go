@@ -56,7 +56,8 @@ const (
 	maxEdges  = 1 << 22
 )
 
-var errSession = fmt.Errorf("a session has more than %d requests or %d blocks\nhint: split it, or remove it from the file", maxNodes, maxBlocks)
+var errSession = fmt.Errorf("a session has more than %d requests or %d blocks\n"+
+	"hint: split it, or remove it from the file", maxNodes, maxBlocks)
 
 func (s *spill) add(c *call) error {
 	b := s.buf[:0]
@@ -119,13 +120,6 @@ func (s *spill) finish() error {
 	return nil
 }
 
-func (s *spill) bySession() {
-	slices.SortStableFunc(s.index, func(a, b place) int {
-		return cmp.Or(cmp.Compare(s.begins[a.session], s.begins[b.session]), cmp.Compare(a.session, b.session),
-			cmp.Compare(a.at, b.at))
-	})
-}
-
 func (s *spill) read(i int) (c call, err error) {
 	p := s.index[i]
 	b := s.kept
@@ -156,20 +150,14 @@ func (s *spill) read(i int) (c call, err error) {
 		last += uint64(d)
 		c.Blocks[i] = last
 	}
-	c.estimate(s.perByte, s.block)
+	if c.bytes > 0 { // the prompt has no token count
+		c.Input = min(max(1, int(math.Ceil(float64(c.bytes)*s.perByte))), maxTokens)
+		if len(c.Blocks) > 0 && s.block > 0 {
+			c.Input = c.inBlocks(c.Input, s.block)
+		}
+	}
 	c.fitted(s.block, 1<<63|uint64(p.offset)<<8)
 	return c, nil
-}
-
-// estimate sets the length of a prompt without a token count.
-func (c *call) estimate(perByte float64, size int) {
-	if c.bytes == 0 {
-		return
-	}
-	c.Input = min(max(1, int(math.Ceil(float64(c.bytes)*perByte))), maxTokens)
-	if len(c.Blocks) > 0 && size > 0 {
-		c.Input = c.inBlocks(c.Input, size)
-	}
 }
 
 func (s *spill) Close() error {

@@ -3,7 +3,9 @@ package trace
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,25 +34,29 @@ func (c *clock) parse(text string) (time.Duration, error) {
 		c.begun = true
 	}
 	if _, frac, _ := strings.Cut(text, "."); c.unit == time.Millisecond && !c.stated && strings.Trim(frac, "0") != "" {
-		return 0, unreadable{fmt.Errorf("the time %s has a fraction, but this format has integer milliseconds\nhint: set time_unit = \"s\", or time_unit = \"ms\" to confirm milliseconds", text)}
+		return 0, unreadable{fmt.Errorf("the time %s has a fraction, but this format has integer milliseconds\n"+
+			"hint: set time_unit = \"s\", or time_unit = \"ms\" to confirm milliseconds", text)}
 	}
 	return parseTime(text, c.unit)
 }
 
 // begin detects or checks the unit with the first timestamp.
-func (c *clock) begin(text string) (err error) {
+func (c *clock) begin(text string) error {
+	name, seconds := unitOfDate(text)
 	switch {
+	case c.unit == 0 && name == "":
+		return fmt.Errorf("the unit of the time %s is unknown\nhint: set time_unit = \"s\" or \"ms\"", text)
 	case c.unit == 0:
-		c.unit, err = guessUnit(text)
-		c.stated = true
-	case !c.stated:
-		err = checkUnit(text, c.unit)
+		c.unit, c.stated = units[name], true
+	case !c.stated && name != "" && units[name] != c.unit:
+		return fmt.Errorf("the first time %s is not a date in units of %v, but in %s it is %s\n"+
+			"hint: set time_unit = %q, or confirm the format's unit by time_unit",
+			text, c.unit, name, time.Unix(int64(seconds), 0).UTC().Format(time.DateOnly), name)
 	}
-	return err
+	return nil
 }
 
-// parseTime parses a decimal number of units, exactly to the nanosecond: a float64 would lose digits of a
-// date.
+// parseTime parses a decimal number of units, exactly to the nanosecond: a float64 would lose digits of a date.
 func parseTime(text string, unit time.Duration) (time.Duration, error) {
 	if strings.HasPrefix(text, "-") {
 		return 0, fmt.Errorf("the time %.40q is negative", text)
@@ -101,32 +107,15 @@ const (
 	calendarTo   = 1e11 // the year 5138
 )
 
-// checkUnit rejects a format's unit if the first timestamp is a date in another unit.
-func checkUnit(text string, unit time.Duration) error {
-	x, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return nil // parseTime reports it
-	}
-	for name, u := range units { // a number is a date in at most one of them
-		if seconds := x * u.Seconds(); u != unit && seconds >= calendarFrom && seconds < calendarTo {
-			return fmt.Errorf("the first time %s is not a date in units of %v, but in %s it is %s\n"+
-				"hint: set time_unit = %q, or confirm the format's unit by time_unit",
-				text, unit, name, time.Unix(int64(seconds), 0).UTC().Format(time.DateOnly), name)
+// unitOfDate is the unit in which a number is a date, of which there is at most one; empty = none.
+func unitOfDate(text string) (name string, seconds float64) {
+	x, _ := strconv.ParseFloat(text, 64) // parseTime reports what is no number
+	for name, unit := range units {
+		if seconds := x * unit.Seconds(); seconds >= calendarFrom && seconds < calendarTo {
+			return name, seconds
 		}
 	}
-	return nil
-}
-
-// guessUnit is the unit in which the first timestamp is a date.
-func guessUnit(text string) (time.Duration, error) {
-	if x, err := strconv.ParseFloat(text, 64); err == nil {
-		for _, u := range units {
-			if s := x * u.Seconds(); s >= calendarFrom && s < calendarTo {
-				return u, nil
-			}
-		}
-	}
-	return 0, fmt.Errorf("the unit of the time %s is unknown\nhint: set time_unit = \"s\" or \"ms\"", text)
+	return "", 0
 }
 
 // layouts are the accepted date formats; a fraction of a second may follow in each.
@@ -146,4 +135,62 @@ func parseDate(text string) (time.Duration, error) {
 		return time.Duration(t.UnixNano()), nil
 	}
 	return 0, fmt.Errorf("%q is not a date with a time", text)
+}
+
+// spread spreads what has one timestamp uniformly over the step of the timestamps, in order, but not beyond
+// the next timestamp, since the steps of real files are not all equal.
+type spread[T any] struct {
+	group []T // remaining ones with the current timestamp
+	ahead *T  // the first one with the next timestamp
+}
+
+// maxGroup bounds the number of requests with one timestamp under jitter, which are kept in memory.
+const maxGroup = 1 << 16
+
+// read returns the next one, with its time changed. next reads them without jitter.
+func (s *spread[T]) read(r *Reader, next func() (T, error), at func(*T) *time.Duration) (one T, err error) {
+	if len(s.group) == 0 {
+		if err := s.gather(r, next, at); err != nil {
+			return one, err
+		}
+	}
+	one = s.group[0]
+	s.group = s.group[1:]
+	return one, nil
+}
+
+func (s *spread[T]) gather(r *Reader, next func() (T, error), at func(*T) *time.Duration) error {
+	s.group = s.group[:0]
+	if s.ahead != nil {
+		s.group = append(s.group, *s.ahead)
+		s.ahead = nil
+	}
+	step := r.o.scaled(r.o.Jitter)
+	for {
+		one, err := next()
+		if err != nil && (err != io.EOF || len(s.group) == 0) {
+			return err
+		}
+		if err == io.EOF {
+			break
+		}
+		if len(s.group) > 0 && *at(&one) != *at(&s.group[0]) {
+			s.ahead = &one
+			step = min(step, *at(&one)-*at(&s.group[0]))
+			break
+		}
+		if s.group = append(s.group, one); len(s.group) > maxGroup {
+			r.err = fmt.Errorf("%s: more than %d requests with one timestamp\nhint: remove jitter", r.name, maxGroup)
+			return r.err
+		}
+	}
+	offsets := make([]time.Duration, len(s.group))
+	for i := range offsets {
+		offsets[i] = time.Duration(r.rand.Float64() * float64(step))
+	}
+	slices.Sort(offsets)
+	for i := range s.group {
+		*at(&s.group[i]) += offsets[i]
+	}
+	return nil
 }

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// weka reads agentic coding sessions in the format of kv-cache-tester: an object for each session, with the
-// requests of its main agent and of its subagents. Block hashes count within a session, unless it says
-// otherwise.
+// weka reads agentic coding sessions in the format of kv-cache-tester: an object for each session, with the requests of
+// its main agent and of its subagents. Block hashes count within a session, unless it says otherwise.
 type weka struct {
 	*walker
 	size   int
@@ -90,7 +89,8 @@ func (w *weka) check(s *wekaSession) error {
 	case s.size < 1 || s.size > maxBlockTokens:
 		return fmt.Errorf("block_size %d is not between 1 and %d", s.size, maxBlockTokens)
 	case w.size > 0 && s.size != w.size:
-		return fmt.Errorf("block_size %d, but the first session has %d\nhint: keep sessions of one block size in a file", s.size, w.size)
+		return fmt.Errorf("block_size %d, but the first session has %d\n"+
+			"hint: keep sessions of one block size in a file", s.size, w.size)
 	case s.scope != "" && s.scope != "local" && s.scope != "global":
 		return fmt.Errorf("unknown hash_id_scope %q", shown(s.scope))
 	case s.id != "" && w.ids[s.id] > 0:

@@ -118,19 +118,13 @@ func (g *wekaGraph) end(sub *wekaAgent, members []int) (end time.Duration) {
 // join makes the main agent's first request at or after the end of a subagent wait for it, and those that overlap this
 // request, which do not wait for it.
 func (g *wekaGraph) join(main, members []int, sub *wekaAgent, parent int) {
-	end := g.end(sub, members) - g.begin
-	if g.step > 0 {
-		end = end.Truncate(g.step)
-	}
+	end := (g.end(sub, members) - g.begin).Truncate(g.step)
 	at := slices.IndexFunc(main, func(i int) bool { return g.file[i] >= sub.after && g.nodes[i].At >= end })
 	if at < 0 {
 		return // it ran in the background
 	}
 	first := &g.nodes[main[at]]
-	over := first.end()
-	if g.step > 0 {
-		over = over.Truncate(g.step)
-	}
+	over := first.end().Truncate(g.step)
 	for _, i := range main[at:] {
 		if n := &g.nodes[i]; n == first || n.At < over {
 			g.await(i, members, parent)

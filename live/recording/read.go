@@ -31,7 +31,7 @@ func Read(r io.Reader, add func(*Exchange) error) (Header, Counts, error) {
 		return h, c, fmt.Errorf("reading the recording: %w", err)
 	}
 	defer plain.Close()
-	l := trace.NewLines(plain)
+	l := trace.OfTrace(plain)
 	first, err := l.Next()
 	if err == nil {
 		err = h.parse(first)
