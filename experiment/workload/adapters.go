@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sort"
 	"strings"
@@ -24,12 +25,11 @@ type Adapters struct {
 
 const adaptersHint = `write names = ["sql", "chat"]: the names that the server lists in /v1/models`
 
-func (c *Class) checkModel(key string, bad func(key, problem, hint string)) {
+func (c *Class) checkModel(key string, bad mistakes) {
 	if c.Adapters != nil {
 		c.Adapters.check(key, bad)
-	}
-	if c.Adapters != nil && c.Model != "" {
-		bad(key+"model", "model and adapters exclude each other", "remove model, or add its name to names of adapters")
+		bad.unless(c.Model == "", key+"model", "remove model, or add its name to names of adapters",
+			"model and adapters exclude each other")
 	}
 	if c.Leave != nil {
 		c.Leave.check(key, bad)
@@ -39,25 +39,15 @@ func (c *Class) checkModel(key string, bad func(key, problem, hint string)) {
 	}
 }
 
-func (a *Adapters) check(key string, bad func(key, problem, hint string)) {
+func (a *Adapters) check(key string, bad mistakes) {
 	key += "adapters."
-	if len(a.Names) == 0 {
-		bad(key+"names", "adapters without names", adaptersHint)
-	}
+	bad.unless(len(a.Names) > 0, key+"names", adaptersHint, "adapters without names")
 	for i, name := range a.Names {
-		at := fmt.Sprintf("%snames[%d]", key, i)
-		switch {
-		case strings.TrimSpace(name) == "":
-			bad(at, "an adapter has an empty name", adaptersHint)
-		case slices.Contains(a.Names[:i], name):
-			bad(at, fmt.Sprintf("adapter %q is in the list twice", name),
-				"write weights = [2, 1] to send more requests to one")
-		}
+		at, none := fmt.Sprintf("%snames[%d]", key, i), strings.TrimSpace(name) == ""
+		bad.unless(!none, at, adaptersHint, "an adapter has an empty name")
+		bad.unless(none || !slices.Contains(a.Names[:i], name), at, "write weights = [2, 1] to send more requests to one",
+			"adapter %q is in the list twice", name)
 	}
-	a.checkPopularity(key, bad)
-}
-
-func (a *Adapters) checkPopularity(key string, bad mistakes) {
 	bad.unless(a.Order == "" || a.Order == roundRobin, key+"order",
 		`write order = "round_robin", or leave it out: then adapters are drawn`, "unknown order %q", a.Order)
 	bad.unless(a.Zipf >= 0 && a.Zipf <= 10, key+"zipf", "write zipf = 1.0; 0 makes all adapters equally popular",
@@ -83,18 +73,13 @@ func count(is ...bool) (n int) {
 
 // popularity is the running sum of the adapters' weights; nil = equal, or one after the other.
 func (a *Adapters) popularity() []float64 {
-	if a == nil {
+	switch {
+	case a == nil:
 		return nil
-	}
-	if len(a.Weights) == 0 {
+	case len(a.Weights) == 0:
 		return zipfSums(a.Zipf, len(a.Names))
 	}
-	sums, sum := make([]float64, len(a.Weights)), 0.0
-	for i, w := range a.Weights {
-		sum += w
-		sums[i] = sum
-	}
-	return sums
+	return runningSums(a.Weights)
 }
 
 // zipfSums is the running sum of the popularity of n things, of which the k-th is k^-exponent as frequent as the
@@ -103,16 +88,31 @@ func zipfSums(exponent float64, n int) []float64 {
 	if exponent == 0 {
 		return nil
 	}
-	sums, sum := make([]float64, n), 0.0
-	for k := range sums {
-		sum += math.Pow(float64(k+1), -exponent)
-		sums[k] = sum
+	weights := make([]float64, n)
+	for k := range weights {
+		weights[k] = math.Pow(float64(k+1), -exponent)
+	}
+	return runningSums(weights)
+}
+
+func runningSums(weights []float64) []float64 {
+	sums := slices.Clone(weights)
+	for i := 1; i < len(sums); i++ {
+		sums[i] += sums[i-1]
 	}
 	return sums
 }
 
+// pick draws one of n things by the running sum of their popularity; nil = all are equally popular.
+func pick(src *rand.Rand, sums []float64, n int) int {
+	if sums == nil {
+		return src.IntN(n)
+	}
+	return sort.SearchFloat64s(sums, src.Float64()*sums[n-1])
+}
+
 // model is the name of the model of arrival i; empty = the target's. All turns of a conversation have the same.
-func (p *Plan) model(class, i int) string {
+func (p *drawn) model(class, i int) string {
 	c := &p.classes[class]
 	a := c.Adapters
 	switch {
@@ -121,11 +121,7 @@ func (p *Plan) model(class, i int) string {
 	case a.Order == roundRobin:
 		return a.Names[i%len(a.Names)]
 	}
-	src := p.rand(streamModel, uint64(i))
-	if sums := p.adapters[class]; sums != nil {
-		return a.Names[sort.SearchFloat64s(sums, src.Float64()*sums[len(sums)-1])]
-	}
-	return a.Names[src.IntN(len(a.Names))]
+	return a.Names[pick(p.rand(streamModel, uint64(i)), p.adapters[class], len(a.Names))]
 }
 
 func (c *Class) Models() []string {

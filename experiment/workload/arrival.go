@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -62,9 +63,6 @@ var arrivalForms = map[string]string{
 
 const processes = "use poisson, constant, gamma, ramp, step, sinusoid, bursts or trace"
 
-// maxSteps bounds the list of steps, which every arrival scans.
-const maxSteps = 1000
-
 // DecodeTOML reads the name of a process, or a table { process = "ramp", from = 1, to = 20, over = "60s" }.
 func (a *Arrival) DecodeTOML(v any, bad func(key, problem, hint string)) {
 	switch x := v.(type) {
@@ -97,30 +95,18 @@ func (a *Arrival) decodeTable(t map[string]any, bad func(key, problem, hint stri
 	f.seconds("period", &a.Period)
 	f.whole("size", &a.Size, 1, 1<<20, "write size = 20 (requests at once)")
 	f.seconds("every", &a.Every)
-	if v, ok := f.get("steps"); ok {
-		a.decodeSteps(v, &f)
-	}
+	f.tables("steps", "a step", `write steps = [{ rate = 2, for = "30s" }, { rate = 8, for = "30s" }]`,
+		[]string{"rate", "for"}, func(s *fields) {
+			var step Step
+			s.number("rate", &step.Rate, 0, maxRate, "write rate = 2 (requests per second)")
+			s.seconds("for", &step.For)
+			if s.done("") && step.For == 0 {
+				s.report("for", "for must be above 0", `write for = "30s"`)
+			}
+			a.Steps = append(a.Steps, step)
+		})
 	if f.done("process") {
 		a.check(bad)
-	}
-}
-
-func (a *Arrival) decodeSteps(v any, f *fields) {
-	tables, ok := tablesOf(v)
-	if !ok || len(tables) == 0 || len(tables) > maxSteps {
-		f.report("steps", fmt.Sprintf("steps must be a list of 1 to %d tables", maxSteps),
-			`write steps = [{ rate = 2, for = "30s" }, { rate = 8, for = "30s" }]`)
-		return
-	}
-	for i, t := range tables {
-		s := f.inner(fmt.Sprintf("steps[%d]", i), "a step", t, keyList{must: []string{"rate", "for"}})
-		var step Step
-		s.number("rate", &step.Rate, 0, maxRate, "write rate = 2 (requests per second)")
-		s.seconds("for", &step.For)
-		if s.done("") && step.For == 0 {
-			s.report("for", "for must be above 0", `write for = "30s"`)
-		}
-		a.Steps = append(a.Steps, step)
 	}
 }
 
@@ -139,8 +125,7 @@ func (a *Arrival) check(bad mistakes) {
 	}
 }
 
-// Rate is the mean rate in requests per second of a process that sets its own rate; 0 = the row's rate
-// applies.
+// Rate is the mean rate in requests per second of a process that sets its own rate; 0 = the row's rate applies.
 func (a *Arrival) Rate() Rate {
 	switch {
 	case a.Process == "ramp" && a.Over > 0:
@@ -155,10 +140,10 @@ func (a *Arrival) Rate() Rate {
 }
 
 func (a *Arrival) gaps() string {
-	switch a.Process {
-	case "", poisson, constant, gamma:
+	switch {
+	case a.IsSteady():
 		return cmp.Or(a.Process, poisson)
-	case "bursts":
+	case a.Process == "bursts":
 		return cmp.Or(a.Gaps, constant)
 	}
 	return cmp.Or(a.Gaps, poisson)
@@ -167,7 +152,7 @@ func (a *Arrival) gaps() string {
 func (a *Arrival) batch() int { return max(a.Size, 1) }
 
 func (a *Arrival) IsSteady() bool {
-	return a.Process == "" || a.Process == poisson || a.Process == constant || a.Process == gamma
+	return slices.Contains([]string{"", poisson, constant, gamma}, a.Process)
 }
 
 func (a Arrival) IsZero() bool { return a.Process == "" }
@@ -190,16 +175,16 @@ func (a *Arrival) String() string {
 	return a.Process
 }
 
-func (w Workload) checkArrival(bad func(key, problem, hint string)) {
+func checkArrival(w *Workload, bad mistakes) {
 	a := &w.Arrival
 	own := a.Rate()
 	_, known := arrivalKeys[a.Process]
 	switch {
 	case a.Process == traced:
-		w.checkTraced(bad)
+		checkTraced(w, bad)
 	case a.Process != "" && !known:
 		bad("arrival", fmt.Sprintf("unknown arrival %q", a.Process), processes)
-	case arrivalForms[a.Process] != "" && a.bare():
+	case arrivalForms[a.Process] != "" && a.Over+a.Period == 0 && a.Size+len(a.Steps) == 0: // the name alone
 		bad("arrival", "the process "+a.Process+" needs "+strings.Join(arrivalKeys[a.Process].must, " and "), "write "+
 			arrivalForms[a.Process])
 	case a.Process != "" && w.Closed():
@@ -215,12 +200,6 @@ func (w Workload) checkArrival(bad func(key, problem, hint string)) {
 		bad("rate", `rate = "inf" sends all requests at once and cannot be combined with the process `+a.Process,
 			"write rate = 4")
 	}
-	w.checkBurstiness(bad)
-}
-
-func (a *Arrival) bare() bool { return a.Over+a.Period == 0 && a.Size+len(a.Steps) == 0 }
-
-func (w Workload) checkBurstiness(bad mistakes) {
 	if w.Burstiness == 0 {
 		return
 	}
@@ -230,6 +209,52 @@ func (w Workload) checkBurstiness(bad mistakes) {
 		w.Burstiness, minBurstiness, maxBurstiness)
 }
 
-// Bounds of the burstiness: at the lower one the gaps vary by 30 times their mean, at the upper one hardly at
-// all.
+// Bounds of the burstiness: at the lower one the gaps vary by 30 times their mean, at the upper one hardly at all.
 const minBurstiness, maxBurstiness = 1e-3, 1e6
+
+// Rate is requests per second; +Inf ("inf" in the file) sends all requests at once.
+type Rate float64
+
+func (r Rate) IsInf() bool { return math.IsInf(float64(r), 1) }
+
+// MarshalJSON writes "inf" for +Inf, for which JSON has no number.
+func (r Rate) MarshalJSON() ([]byte, error) {
+	if r.IsInf() {
+		return []byte(`"inf"`), nil
+	}
+	return strconv.AppendFloat(nil, float64(r), 'g', -1, 64), nil
+}
+
+func (r *Rate) UnmarshalJSON(b []byte) error {
+	x, err := strconv.ParseFloat(strings.Trim(string(b), `"`), 64)
+	if err != nil {
+		return fmt.Errorf("reading a rate: %w", err)
+	}
+	*r = Rate(x)
+	return nil
+}
+
+func (r *Rate) DecodeTOML(v any, bad func(key, problem, hint string)) {
+	const hint = `write rate = 4 (requests per second) or rate = "inf"`
+	switch x := v.(type) {
+	case int64:
+		*r = Rate(x)
+	case float64:
+		*r = Rate(x)
+	case string:
+		if x != "inf" {
+			bad("", fmt.Sprintf("rate %q is not a number", x), hint)
+			return
+		}
+		*r = Rate(math.Inf(1))
+	default:
+		bad("", "rate is a number", hint)
+		return
+	}
+	if v != "inf" && !(*r >= minRate && *r <= maxRate) {
+		bad("", fmt.Sprintf("rate %v is not between %v and %.0f requests per second", v, minRate, maxRate), hint)
+	}
+}
+
+// Bounds of a finite rate: far beyond every use, and safe from overflow of arrival times.
+const minRate, maxRate = 1e-4, 1e6

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -49,25 +50,29 @@ const fewestGaps = 20 // for a meaningful Kolmogorov–Smirnov distance
 // Observe describes the arrivals in [from, to) of the row's time. Times may be unsorted and may lie outside
 // of that. The workload must have a finite rate.
 func (w *Workload) Observe(times []time.Duration, from, to time.Duration) Observed {
-	units := w.unitTimes(times, from, to)
-	o := Observed{Arrivals: len(units), GapCVAsked: w.gapCV()}
+	p := processOf(w)
+	units := p.unitTimes(times, from, to)
+	o := Observed{Arrivals: len(units), GapCVAsked: p.gapCV()}
 	if to <= from {
 		return o
 	}
 	span := (to - from).Seconds()
 	o.RatePerS, o.AskedPerS = float64(len(units))/span, w.Arriving(from, to)/span
-	gaps := differences(units)
+	var gaps []float64
+	if n := len(units) - 1; n > 0 {
+		gaps = floats.SubTo(make([]float64, n), units[1:], units[:n])
+	}
 	if mean, std := stat.MeanStdDev(gaps, nil); len(gaps) >= 2 && mean > 0 {
 		o.GapCV = std / mean
 	}
-	if distribution := w.gapDistribution(); distribution != nil && len(gaps) >= fewestGaps {
+	if distribution := p.gapDistribution(); distribution != nil && len(gaps) >= fewestGaps {
 		// Smirnov 1948
 		o.Gaps = &Fit{Distance: ksDistance(gaps, distribution), Limit: 1.63 / math.Sqrt(float64(len(gaps)))}
 	}
-	start := w.Arrival.cumulative(float64(w.Rate), from.Seconds())
+	start := p.cumulative(p.rate, from.Seconds())
 	for _, window := range dispersionWindows {
 		if n := int(span / window.Seconds()); n >= 2 && o.AskedPerS > 0 {
-			o.Dispersion = append(o.Dispersion, w.dispersion(units, start, o.AskedPerS, window.Seconds(), n))
+			o.Dispersion = append(o.Dispersion, p.dispersion(units, start, o.AskedPerS, window.Seconds(), n))
 		}
 	}
 	return o
@@ -85,28 +90,31 @@ func (o *Observed) Fix() {
 	}
 }
 
-func (w *Workload) unitTimes(times []time.Duration, from, to time.Duration) []float64 {
+// process is an arrival process with the rate and the burstiness of its row.
+type process struct {
+	*Arrival
+	rate, burstiness float64
+}
+
+func processOf(w *Workload) process { return process{&w.Arrival, float64(w.Rate), w.Burstiness} }
+
+// timed reports whether arrivals have times: not in a closed loop, nor if all requests are sent at once.
+func (p process) timed() bool { return p.rate > 0 && !math.IsInf(p.rate, 1) }
+
+func (p process) unitTimes(times []time.Duration, from, to time.Duration) []float64 {
 	var units []float64
 	for _, at := range times {
 		if at >= from && at < to {
-			units = append(units, w.Arrival.cumulative(float64(w.Rate), at.Seconds()))
+			units = append(units, p.cumulative(p.rate, at.Seconds()))
 		}
 	}
 	slices.Sort(units)
 	return units
 }
 
-func differences(sorted []float64) []float64 {
-	var out []float64
-	for i := 1; i < len(sorted); i++ {
-		out = append(out, sorted[i]-sorted[i-1])
-	}
-	return out
-}
-
-func (w *Workload) dispersion(units []float64, start, rate, seconds float64, n int) Dispersion {
+func (p process) dispersion(units []float64, start, rate, seconds float64, n int) Dispersion {
 	d := Dispersion{WindowS: seconds, Windows: n, StdError: math.Sqrt(2 / float64(n-1)),
-		Expected: w.expectedIndex(rate * seconds)}
+		Expected: p.expectedIndex(rate * seconds)}
 	counts := make([]float64, n)
 	for _, u := range units {
 		if i := int((u - start) / (rate * seconds)); i < n {
@@ -120,9 +128,9 @@ func (w *Workload) dispersion(units []float64, start, rate, seconds float64, n i
 }
 
 // expectedIndex is the index of dispersion of windows with this mean number of arrivals; nil if unknown.
-func (w *Workload) expectedIndex(mean float64) *float64 {
-	batch := float64(w.Arrival.batch())
-	switch w.gapsOf() {
+func (p process) expectedIndex(mean float64) *float64 {
+	batch := float64(p.batch())
+	switch p.law() {
 	case poisson:
 		return &batch
 	case constant:
@@ -133,35 +141,35 @@ func (w *Workload) expectedIndex(mean float64) *float64 {
 }
 
 // gapCV is the expected coefficient of variation of the gaps. In a batch all gaps but one are 0.
-func (w *Workload) gapCV() float64 {
+func (p process) gapCV() float64 {
 	square := 1.0
-	switch w.gapsOf() {
+	switch p.law() {
 	case constant:
 		square = 0
 	case gamma:
-		square = 1 / w.Burstiness
+		square = 1 / p.burstiness
 	}
-	batch := float64(w.Arrival.batch())
+	batch := float64(p.batch())
 	return math.Sqrt(batch*(1+square) - 1)
 }
 
 // gapDistribution is the distribution function of the gaps in unit time; nil if it is not continuous.
-func (w *Workload) gapDistribution() func(float64) float64 {
-	if w.Arrival.batch() > 1 {
+func (p process) gapDistribution() func(float64) float64 {
+	if p.batch() > 1 {
 		return nil
 	}
-	switch w.gapsOf() {
+	switch p.law() {
 	case poisson:
 		return distuv.Exponential{Rate: 1}.CDF
 	case gamma:
-		return distuv.Gamma{Alpha: w.Burstiness, Beta: w.Burstiness}.CDF
+		return distuv.Gamma{Alpha: p.burstiness, Beta: p.burstiness}.CDF
 	}
 	return nil
 }
 
-// gapsOf is the process of the gaps; gamma of burstiness 1 is Poisson.
-func (w *Workload) gapsOf() string {
-	if gaps := w.Arrival.gaps(); gaps != gamma || w.Burstiness != 0 && w.Burstiness != 1 {
+// law is the process of the gaps; gamma of burstiness 1 is Poisson.
+func (p process) law() string {
+	if gaps := p.gaps(); gaps != gamma || p.burstiness != 0 && p.burstiness != 1 {
 		return gaps
 	}
 	return poisson

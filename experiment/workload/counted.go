@@ -25,9 +25,9 @@ type phase struct {
 	begins bool
 }
 
-// phases are the warm-up and the window of a load; none where something else than the schedule ends them, or
+// phasesOf are the warm-up and the window of a load; none where something else than the schedule ends them, or
 // where the rate changes: ramps, steps, sinusoids and bursts keep their chance.
-func (w *Workload) phases(l Load) (out []phase) {
+func phasesOf(w *Workload, l Load) (out []phase) {
 	gaps := w.Arrival.Process == "" || w.Arrival.Process == poisson || w.Arrival.Process == gamma
 	inTurns := l.Requests+l.Warmup.Requests > 0 && w.HasConversations()
 	if !gaps || !w.Timed() || inTurns || l.Warmup.Time > 0 && l.Warmup.Requests > 0 {
@@ -63,7 +63,7 @@ func (w *Workload) IsConversation() bool {
 // FixedArrivals is the number of arrivals that the plan of a load has in the window, and the window's length;
 // 0 = left to chance, or to the server.
 func (w *Workload) FixedArrivals(l Load) (n int, in time.Duration) {
-	phases := w.phases(l)
+	phases := phasesOf(w, l)
 	if len(phases) == 0 {
 		return 0, 0
 	}
@@ -71,11 +71,12 @@ func (w *Workload) FixedArrivals(l Load) (n int, in time.Duration) {
 	return window.n, window.to - window.from
 }
 
-// For fixes the number of arrivals in the warm-up and in the window of a load. It returns the plan, which must
-// be new.
+// For fixes the number of arrivals in the warm-up and in the window of a load. It returns the plan, which must be new.
 func (p *Plan) For(l Load) *Plan {
-	p.sampled = l.Concurrency
-	if p.phases = p.w.phases(l); len(p.phases) > 0 {
+	if p.replay != nil {
+		p.replay.sampled = l.Concurrency
+	}
+	if p.phases = phasesOf(&p.w, l); len(p.phases) > 0 {
 		p.next = p.enter(moment{}, 0)
 	}
 	return p
@@ -89,7 +90,7 @@ type inPhase struct {
 	rest   float64 // ns
 }
 
-func (p *Plan) enter(m moment, b int) moment {
+func (p *schedule) enter(m moment, b int) moment {
 	for b < len(p.phases) && p.phases[b].n == 0 {
 		b++
 	}
@@ -101,7 +102,7 @@ func (p *Plan) enter(m moment, b int) moment {
 	m.in = inPhase{number: b, left: k.n - 1, gaps: k.n, rest: length}
 	if !k.begins {
 		// The gap that contains a given moment is longer than the others: its share has one more in its shape.
-		r, shape := p.rand(streamArrival, uint64(m.arrival)), p.shape()
+		r, shape := p.own.rand(streamArrival, uint64(m.arrival)), p.shape()
 		around := length * beta(r, shape+1, shape*float64(k.n-1))
 		m.in.at = around * r.Float64()
 		m.in.gaps, m.in.rest = k.n-1, length-around
@@ -110,10 +111,10 @@ func (p *Plan) enter(m moment, b int) moment {
 }
 
 // leave is the first arrival behind the last phase, where the process goes on without a condition.
-func (p *Plan) leave(m moment) moment {
+func (p *schedule) leave(m moment) moment {
 	k := p.phases[len(p.phases)-1]
 	m.in = inPhase{number: len(p.phases)}
-	m.unit = p.w.Arrival.cumulative(float64(p.w.Rate), k.to.Seconds())
+	m.unit = p.process.cumulative(p.process.rate, k.to.Seconds())
 	if m.at = k.to; !k.begins {
 		m.unit += p.gap(m.arrival)
 		m.at = max(m.at, p.time(m.unit))
@@ -121,21 +122,8 @@ func (p *Plan) leave(m moment) moment {
 	return m
 }
 
-func (p *Plan) afterInPhase(m moment) moment {
-	if m.in.left == 0 {
-		return p.enter(m, m.in.number+1)
-	}
-	shape := p.shape()
-	gap := m.in.rest * beta(p.rand(streamArrival, uint64(m.arrival)), shape, shape*float64(m.in.gaps-1))
-	m.in.at += gap
-	m.in.rest -= gap
-	m.in.gaps--
-	m.in.left--
-	return p.place(m)
-}
-
 // place gives the arrival its time. Rounding must not take it out of its phase, nor before another one.
-func (p *Plan) place(m moment) moment {
+func (p *schedule) place(m moment) moment {
 	k := p.phases[m.in.number]
 	at := k.from + time.Duration(math.Round(m.in.at))
 	m.at = max(m.at, min(at, k.to-1))
@@ -143,9 +131,9 @@ func (p *Plan) place(m moment) moment {
 }
 
 // shape is that of the gamma distribution of the gaps: 1 for Poisson arrivals.
-func (p *Plan) shape() float64 {
-	if p.w.gapsOf() == gamma {
-		return p.w.Burstiness
+func (p *schedule) shape() float64 {
+	if p.process.law() == gamma {
+		return p.process.burstiness
 	}
 	return 1
 }
@@ -166,4 +154,71 @@ func beta(r *rand.Rand, a, b float64) float64 {
 		return 0
 	}
 	return x / (x + y)
+}
+
+type moment struct {
+	arrival int
+	unit    float64       // its time in unit time, in which the process has one arrival a second
+	at      time.Duration // intended arrival
+	in      inPhase
+}
+
+// schedule are the intended arrivals of a plan.
+type schedule struct {
+	process process
+	own     seeds
+	phases  []phase // parts with a fixed number of arrivals, by time; see For
+	next    moment
+}
+
+// Arrivals yields the remaining intended arrivals, endlessly unless the plan has a trace. The plan keeps its position.
+func (p *Plan) Arrivals(yield func(time.Duration) bool) {
+	if p.w.Arrival.Process == traced {
+		p.replay.arrivals(yield)
+		return
+	}
+	for m := p.next; yield(m.at); {
+		m = p.after(m)
+	}
+}
+
+func (p *schedule) after(m moment) moment {
+	m.arrival++
+	if !p.process.timed() {
+		return m
+	}
+	if m.in.number < len(p.phases) {
+		if m.in.left == 0 {
+			return p.enter(m, m.in.number+1)
+		}
+		shape := p.shape()
+		gap := m.in.rest * beta(p.own.rand(streamArrival, uint64(m.arrival)), shape, shape*float64(m.in.gaps-1))
+		m.in.at, m.in.rest = m.in.at+gap, m.in.rest-gap
+		m.in.gaps, m.in.left = m.in.gaps-1, m.in.left-1
+		return p.place(m)
+	}
+	if batch := p.process.batch(); m.arrival%batch == 0 {
+		m.unit += float64(batch) * p.gap(m.arrival/batch)
+	}
+	m.at = max(m.at, p.time(m.unit)) // rounding must not swap two arrivals
+	return m
+}
+
+func (p *schedule) time(unit float64) time.Duration {
+	s := p.process.inverse(p.process.rate, unit)
+	return time.Duration(math.Min(math.Round(s*float64(time.Second)), 1<<62))
+}
+
+// gap is the unit time between arrivals (or batches) i−1 and i: a sample with mean 1. The conversions to
+// float64 keep the compiler from fusing operations, which would give other digits on other machines.
+func (p *schedule) gap(i int) float64 {
+	switch b := p.process.burstiness; p.process.gaps() {
+	case constant:
+		return 1
+	case gamma:
+		if b > 0 {
+			return float64(distuv.Gamma{Alpha: b, Beta: b, Src: p.own.rand(streamArrival, uint64(i))}.Rand())
+		}
+	}
+	return float64(p.own.rand(streamArrival, uint64(i)).ExpFloat64())
 }

@@ -36,8 +36,7 @@ func (k keyList) has(key string) bool {
 	return slices.Contains(k.must, key) || slices.Contains(k.may, key)
 }
 
-// fields reads the values of a table. It ignores keys that are not in its list; done reports those, and
-// missing ones.
+// fields reads the values of a table. It ignores keys that are not in its list; done reports those, and missing ones.
 type fields struct {
 	t     map[string]any
 	of    string // what the table describes, for messages
@@ -99,10 +98,25 @@ func (f *fields) text(key string, into *string, words ...string) {
 	*into = s
 }
 
-func (f *fields) inner(path, of string, t map[string]any, keys keyList) *fields {
-	return &fields{t: t, of: of, keys: keys, bad: func(key, problem, hint string) {
-		f.report(strings.TrimSuffix(path+"."+key, "."), problem, hint)
-	}}
+// maxTables bounds a list of tables, which every draw scans.
+const maxTables = 1000
+
+// tables reads a list of tables, each with these keys.
+func (f *fields) tables(key, of, hint string, keys []string, read func(*fields)) {
+	v, ok := f.get(key)
+	if !ok {
+		return
+	}
+	list, ok := tablesOf(v)
+	if !ok || len(list) == 0 || len(list) > maxTables {
+		f.report(key, fmt.Sprintf("%s must be a list of 1 to %d tables", key, maxTables), hint)
+		return
+	}
+	for i, t := range list {
+		read(&fields{t: t, of: of, keys: keyList{must: keys}, bad: func(inner, problem, hint string) {
+			f.report(strings.TrimSuffix(fmt.Sprintf("%s[%d].%s", key, i, inner), "."), problem, hint)
+		}})
+	}
 }
 
 func (f *fields) flag(key string, into *bool) {

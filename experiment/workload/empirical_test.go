@@ -170,8 +170,8 @@ func FuzzLengthFile(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		lines, err := linesOf([]byte(s))
-		columns, wrong := columnsOf([]byte(s), []string{"b"})
+		lines, err := lengthsOf([]byte(s), nil)
+		columns, wrong := lengthsOf([]byte(s), []string{"b"})
 		for _, read := range [][][]int{lines, columns} {
 			for _, values := range read {
 				if len(values) == 0 || slices.Min(values) < 1 || slices.Max(values) > maxTokens {

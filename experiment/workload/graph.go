@@ -75,9 +75,8 @@ func (p *Plan) node(g *Graph, turn int, before *Request) Request {
 	n := &g.nodes[turn]
 	r := Request{
 		Index: g.index + turn, Graph: g, Session: g.number, Turn: turn, Turns: len(g.nodes), Think: n.Wait,
-		Input: n.Input, Output: n.Output, Model: p.model(0, g.number),
+		Input: n.Input, Output: n.Output, Model: p.model(0, g.number), LeaveAfter: p.leaves(0, g.number, turn),
 	}
-	r.LeaveAfter = p.leaves(0, g.number, turn)
 	if before == nil {
 		r.Blocks = p.traceBlocks(&n.Entry, g.size, uint64(r.Index), g.pass)
 		return r

@@ -97,24 +97,17 @@ func (f *fields) wholeTokens(key string, into *int) {
 	f.whole(key, into, 0, maxTokens, "write "+key+" = 300")
 }
 
-func (l Length) check(bad func(key, problem, hint string)) {
-	if l.Min > l.Max && (l.Max > 0 || l.Dist == "uniform") {
-		bad("max", fmt.Sprintf("max %d is below min %d", l.Max, l.Min), "make max at least min")
-	}
+func (l Length) check(bad mistakes) {
+	bad.unless(l.Min <= l.Max || l.Max == 0 && l.Dist != "uniform", "max", "make max at least min",
+		"max %d is below min %d", l.Max, l.Min)
 	switch l.Dist {
 	case "uniform":
-		if l.Min < 1 {
-			bad("min", "min is below 1 token", "write min = 1")
-		}
+		bad.unless(l.Min >= 1, "min", "write min = 1", "min is below 1 token")
 	case "normal":
-		if l.Mean < 1 {
-			bad("mean", "the mean is below 1 token", "write mean = 300")
-		}
+		bad.unless(l.Mean >= 1, "mean", "write mean = 300", "the mean is below 1 token")
 	case "lognormal":
-		if l.P50 < 1 || l.P95 < l.P50 {
-			bad("p95", fmt.Sprintf("p95 %g is below p50 %g, or p50 below 1", l.P95, l.P50),
-				"write p50 = 300, p95 = 2000")
-		}
+		bad.unless(l.P50 >= 1 && l.P95 >= l.P50, "p95", "write p50 = 300, p95 = 2000",
+			"p95 %g is below p50 %g, or p50 below 1", l.P95, l.P50)
 	}
 }
 

@@ -9,9 +9,8 @@ import (
 	"bench/experiment/prompts"
 )
 
-// BlockTokens is the number of tokens in a block of a prompt: vLLM's default KV block size, so that blocks
-// that the plan shares can also be shared in the cache. The last block of a prefix or a prompt may be
-// shorter.
+// BlockTokens is the number of tokens in a block of a prompt: vLLM's default KV block size, so that blocks that the
+// plan shares can also be shared in the cache. The last block of a prefix or a prompt may be shorter.
 const BlockTokens = 16
 
 // Block is a run of tokens, determined by its number and length.
@@ -48,32 +47,37 @@ type Request struct {
 
 func (r *Request) InSession() bool { return r.Turns > 0 || r.Session > 0 }
 
-// Plan is the schedule and all prompts, as a function of (seed, salt, index): the same on any machine and any
-// number of cores. Each dimension has its own random stream, so that a change of one leaves the others
-// unchanged.
+// Plan is the schedule and all prompts, as a function of (seed, salt, index): the same on any machine and any number of
+// cores. Each dimension has its own random stream, so that a change of one leaves the others unchanged.
 type Plan struct {
-	w        Workload
-	classes  []Class
-	popular  [][]float64 // by class: running sum of the popularity of its prefix groups; nil = equal
-	adapters [][]float64 // by class: running sum of the popularity of its adapters; nil = equal
-	total    float64     // sum of the classes' weights
-	seed     uint64
-	salt     uint64
+	w Workload
+	drawn
+	schedule
 	replicas Replicas // that share the requests
-	phases   []phase  // parts with a fixed number of arrivals, by time; see For
-	sampled  int      // first sessions of a trace that begin at a sampled point of their life; see For
 	thought  Thought  // nil = no answer has reasoning
 
-	next   moment
 	real   realPrompts
 	index  int     // of the next request, the turns of all earlier conversations included
 	replay *replay // nil = the plan has no trace
 }
 
+// seeds decide all that is drawn.
+type seeds struct{ seed, salt uint64 }
+
+// drawn are the classes of a plan, and what an arrival draws of them.
+type drawn struct {
+	seeds
+	classes  []Class
+	popular  [][]float64 // by class: running sum of the popularity of its prefix groups; nil = equal
+	adapters [][]float64 // by class: running sum of the popularity of its adapters; nil = equal
+	total    float64     // sum of the classes' weights
+}
+
 // NewPlan makes the plan of a workload that passed Check. Plans with equal salts have equal prompts; each run
 // uses another salt, so that its prompts are not in the server's cache.
 func NewPlan(w Workload, seed uint64, salt string) *Plan {
-	p := &Plan{w: w, classes: w.Classes(), seed: seed, salt: hash64(salt)}
+	s := seeds{seed, hash64(salt)}
+	p := &Plan{w: w, drawn: drawn{seeds: s, classes: w.Classes()}, schedule: schedule{own: s, process: processOf(&w)}}
 	for _, c := range p.classes {
 		p.total += c.Weight
 		p.popular = append(p.popular, c.Prefix.popularity())
@@ -81,9 +85,9 @@ func NewPlan(w Workload, seed uint64, salt string) *Plan {
 	}
 	p.samplePrompts()
 	if w.Trace != nil {
-		p.replay = &replay{}
+		p.replay = &replay{of: w.Trace, seeds: s}
 	}
-	if p.timed() {
+	if w.Timed() {
 		p.next.at = p.time(0)
 	}
 	return p
@@ -109,11 +113,16 @@ const (
 	streamShare
 )
 
-func (p *Plan) rand(stream, index uint64) *rand.Rand {
-	return rand.New(rand.NewPCG(mix(p.seed, stream), index))
+func (s seeds) rand(stream, index uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(mix(s.seed, stream), index))
 }
 
-// Next returns the requests in order of arrival. Of a conversation it returns the first turn; Following
+// turn is the stream of a turn of a conversation.
+func (s seeds) turn(stream uint64, session, turn int) *rand.Rand {
+	return s.rand(mix(stream, uint64(turn)), uint64(session))
+}
+
+// Next returns the requests in order of arrival. Of a conversation it returns the first turn; Later
 // returns the others. It is not safe for concurrent use.
 func (p *Plan) Next() Request {
 	if p.replay != nil {
@@ -129,14 +138,14 @@ func (p *Plan) Next() Request {
 func (p *Plan) request(i int) Request {
 	class := p.class(i)
 	c := &p.classes[class]
+	r := Request{Class: c.Name, Model: p.model(class, i), LeaveAfter: p.leaves(class, i, 0)}
 	if c.Prompts != nil {
-		return p.realRequest(class, i)
+		p.drawPrompt(&r, class, i)
+		return r
 	}
-	r := Request{Class: c.Name, Model: p.model(class, i)}
-	r.LeaveAfter = p.leaves(class, i, 0)
 	r.Input, r.Output = p.lengths(c, i)
 	if p.w.Tile != nil {
-		r.Blocks = p.tiles(i, r.Input)
+		r.Blocks = p.w.Tile.blocks(p.seeds, i, r.Input)
 		return r
 	}
 	r.Images = c.Images
@@ -155,7 +164,7 @@ func (p *Plan) request(i int) Request {
 	return r
 }
 
-func (p *Plan) lengths(c *Class, i int) (input, output int) {
+func (p *drawn) lengths(c *Class, i int) (input, output int) {
 	if c.Pairs != nil {
 		k := p.rand(streamInput, uint64(i)).IntN(len(c.Input.samples()))
 		return c.Input.samples()[k], c.Output.samples()[k]
@@ -163,7 +172,7 @@ func (p *Plan) lengths(c *Class, i int) (input, output int) {
 	return c.Input.Draw(p.rand(streamInput, uint64(i))), c.Output.Draw(p.rand(streamOutput, uint64(i)))
 }
 
-func (p *Plan) class(i int) int {
+func (p *drawn) class(i int) int {
 	if len(p.classes) == 1 {
 		return 0
 	}
@@ -191,7 +200,7 @@ const (
 
 // blocks is the prompt of a request: the prefix of its group (or its own prefix), then fresh blocks. A cold
 // request has its block boundaries at the same places as a warm one, so that lengths and shapes agree.
-func (p *Plan) blocks(class int, index uint64, input, group int) []Block {
+func (p *drawn) blocks(class int, index uint64, input, group int) []Block {
 	out := make([]Block, 0, input/BlockTokens+2)
 	rest := input
 	if pre := p.classes[class].Prefix; pre != nil {
@@ -207,8 +216,8 @@ func (p *Plan) blocks(class int, index uint64, input, group int) []Block {
 }
 
 // fill appends blocks with n tokens in total; the parts determine their numbers.
-func (p *Plan) fill(out []Block, n int, parts ...uint64) []Block {
-	base := p.blockBase(parts)
+func (s seeds) fill(out []Block, n int, parts ...uint64) []Block {
+	base := s.blockBase(parts)
 	for i := uint64(0); n > 0; i++ {
 		t := min(n, BlockTokens)
 		out = append(out, Block{ID: mix(base, i), Tokens: t})
@@ -217,8 +226,8 @@ func (p *Plan) fill(out []Block, n int, parts ...uint64) []Block {
 	return out
 }
 
-func (p *Plan) blockBase(parts []uint64) uint64 {
-	base := mix(mix(p.seed, streamBlock), p.salt)
+func (s seeds) blockBase(parts []uint64) uint64 {
+	base := mix(mix(s.seed, streamBlock), s.salt)
 	for _, part := range parts {
 		base = mix(base, part)
 	}

@@ -99,7 +99,9 @@ func (p *Pool) allocate(found, need int) bool {
 		p.held = append(p.held, s)
 	}
 	for len(p.held) < need {
-		s := p.evict()
+		s := p.slots[0].next // the least recently used one
+		p.unlink(s)
+		p.removeKey(s)
 		p.setKey(s, len(p.held))
 		p.held = append(p.held, s)
 	}
@@ -107,13 +109,6 @@ func (p *Pool) allocate(found, need int) bool {
 		p.link(p.held[i])
 	}
 	return true
-}
-
-func (p *Pool) evict() int32 {
-	s := p.slots[0].next
-	p.unlink(s)
-	p.removeKey(s)
-	return s
 }
 
 // setKey gives a slot the i-th key of the request, if it has one. Another slot may have the same key: the
@@ -182,4 +177,32 @@ func chain(keys []uint64, size, n int, parts ...[]Block) []uint64 {
 		}
 	}
 	return keys
+}
+
+// runs are the prompts that an unbounded cache with blocks of one token holds. One entry per block of the plan
+// is enough: a chain of keys per token would take 16 times the memory.
+type runs map[uint64]int // by the blocks up to here: the most tokens of the last one
+
+// serve returns how many leading tokens of a prompt are known, and adds the first common tokens of the prompt
+// and its answer.
+func (s runs) serve(common int, parts ...[]Block) (hit int) {
+	key, hits := uint64(0), true
+	for _, blocks := range parts {
+		for _, b := range blocks {
+			tokens := min(b.Tokens, common)
+			if tokens == 0 {
+				return hit
+			}
+			common -= tokens
+			key = mix(key, b.ID)
+			known := s[key]
+			if hits {
+				hit += min(tokens, known)
+				hits = known >= tokens
+			}
+			s[key] = max(known, tokens)
+			key = mix(key, uint64(tokens)) // what follows a shorter run of this block is another prompt
+		}
+	}
+	return hit
 }

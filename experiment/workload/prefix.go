@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 )
 
 const (
@@ -95,16 +94,12 @@ func (p *Prefix) popularity() []float64 {
 }
 
 // group is the prefix group of request i; −1 = a prefix of its own.
-func (p *Plan) group(class, i int) int {
+func (p *drawn) group(class, i int) int {
 	pre := p.classes[class].Prefix
 	if pre == nil || pre.state() == Cold {
 		return -1
 	}
-	src := p.rand(streamGroup, uint64(i))
-	if sums := p.popular[class]; sums != nil {
-		return sort.SearchFloat64s(sums, src.Float64()*sums[len(sums)-1])
-	}
-	return src.IntN(pre.groups())
+	return pick(p.rand(streamGroup, uint64(i)), p.popular[class], pre.groups())
 }
 
 // Priming yields one request for each group of each warm prefix: the prefix, a suffix that no other request

@@ -42,18 +42,13 @@ func (c *Class) checkPrompts(key string, bad func(key, problem, hint string)) {
 }
 
 func (w *Workload) PromptProblems(api string, bad func(key, problem, hint string)) {
-	report := func(key string, c *Class) {
+	for key, c := range w.tables {
 		if c.Prompts == nil {
-			return
+			continue
 		}
 		if problem, hint := c.Prompts.Problem(cmp.Or(c.API, api)); problem != "" {
 			bad(key+"prompts.file", problem, hint)
 		}
-	}
-	only := w.only()
-	report("", &only)
-	for i := range w.Mix {
-		report(fmt.Sprintf("mix[%d].", i), &w.Mix[i])
 	}
 }
 
@@ -78,19 +73,15 @@ func (p *Plan) samplePrompts() {
 
 // Prompts is the sample of real prompts of a class; nil = it has none. The class is named as in Request.
 func (p *Plan) Prompts(class string) *prompts.Sample {
-	for i := range p.classes {
-		if p.classes[i].Name == class {
-			return p.real.samples[i]
-		}
+	if i := slices.IndexFunc(p.classes, func(c Class) bool { return c.Name == class }); i >= 0 {
+		return p.real.samples[i]
 	}
 	return nil
 }
 
-// realRequest is arrival i of a class with real prompts. Its prompt is the next of the class's sample.
-func (p *Plan) realRequest(class, i int) Request {
+// drawPrompt gives arrival i of a class with real prompts the next one of the class's sample.
+func (p *Plan) drawPrompt(r *Request, class, i int) {
 	c := &p.classes[class]
-	r := Request{Class: c.Name, Model: p.model(class, i)}
-	r.LeaveAfter = p.leaves(class, i, 0)
 	r.Prompt = p.real.samples[class].Draw(p.real.drawn[class])
 	p.real.drawn[class]++
 	if r.Output = r.Prompt.MaxTokens; r.Output == 0 {
@@ -103,30 +94,21 @@ func (p *Plan) realRequest(class, i int) Request {
 		r.Input = estimateTokens(r.Prompt.Bytes)
 		r.Blocks = p.oneBlock(nil, r.Input, blockReal, uint64(class), uint64(r.Prompt.Number))
 	}
-	return r
 }
 
-func (p *Plan) realFollowing(r *Request, class int) Request {
-	c, turn := &p.classes[class], r.Turn+1
-	next := Request{
-		Index: r.Index + 1, Class: r.Class, Model: r.Model, Prompt: r.Prompt.Next(),
-		Session: r.Session, Turn: turn, Turns: r.Turns, Output: r.Prompt.MaxTokens,
-	}
-	next.LeaveAfter = p.leaves(class, r.Session, turn)
-	if next.Output == 0 {
-		next.Output = c.Output.Draw(p.turn(streamOutput, r.Session, turn))
-	}
-	if c.Session != nil {
-		next.Think = c.Session.Think.draw(p.turn(streamThink, r.Session, turn))
+// nextPrompt gives the turn after r the user's next prompt.
+func (p *Plan) nextPrompt(next, r *Request, class int) {
+	next.Prompt = r.Prompt.Next()
+	if next.Output = r.Prompt.MaxTokens; next.Output == 0 {
+		next.Output = p.classes[class].Output.Draw(p.turn(streamOutput, r.Session, next.Turn))
 	}
 	if p.real.estimates {
 		added := estimateTokens(r.Prompt.LaterBytes / (r.Turns - 1))
 		next.Context = r.Input + r.sentBack()
 		next.Input = next.Context + added
 		next.Blocks = append(append([]Block{}, r.Blocks...), p.Answer(r)...)
-		next.Blocks = p.oneBlock(next.Blocks, added, blockReal, uint64(class), uint64(r.Prompt.Number), uint64(turn))
+		next.Blocks = p.oneBlock(next.Blocks, added, blockReal, uint64(class), uint64(r.Prompt.Number), uint64(next.Turn))
 	}
-	return next
 }
 
 // Estimated makes the plan give real prompts an estimated length and blocks, in which only equal prompts are equal: for
@@ -137,8 +119,8 @@ func (p *Plan) Estimated() *Plan {
 }
 
 // oneBlock appends a block with n tokens: of a real text no part is shared, only the whole.
-func (p *Plan) oneBlock(out []Block, n int, parts ...uint64) []Block {
-	return append(out, Block{ID: p.blockBase(parts), Tokens: n})
+func (s seeds) oneBlock(out []Block, n int, parts ...uint64) []Block {
+	return append(out, Block{ID: s.blockBase(parts), Tokens: n})
 }
 
 // bytesPerToken is the usual size of a token of text, to estimate lengths that are not counted.

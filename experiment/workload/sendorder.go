@@ -16,12 +16,12 @@ func (p *Plan) All(workers int, takes time.Duration) iter.Seq[Request] {
 		plan := *p
 		plan.real.drawn = slices.Clone(p.real.drawn)
 		if p.replay != nil {
-			plan = *p.remaining()
+			plan.replay = p.replay.remaining()
 			defer plan.Close()
 		}
 		o := sendOrder{plan: &plan, takes: takes}
 		for range max(workers, 1) {
-			if p.timed() {
+			if p.process.timed() {
 				break
 			}
 			o.begin()
@@ -94,7 +94,7 @@ func (o *sendOrder) arrive() {
 }
 
 func (o *sendOrder) next() (Request, bool) {
-	if o.plan.timed() {
+	if o.plan.process.timed() {
 		o.arrive()
 	}
 	if len(o.due) == 0 {
@@ -113,7 +113,7 @@ func (o *sendOrder) next() (Request, bool) {
 		next := o.later(s, turn)
 		heap.Push(&o.due, dueRequest{s.Due(turn, next.Think), next, s})
 	}
-	if s.Over() && !o.plan.timed() {
+	if s.Over() && !o.plan.process.timed() {
 		o.begin()
 	}
 	return r, true

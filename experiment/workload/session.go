@@ -110,17 +110,20 @@ func (p *Plan) Following(r *Request) (Request, bool) {
 	}
 	class, turn := p.class(r.Session), r.Turn+1
 	c := &p.classes[class]
-	if c.Prompts != nil {
-		return p.realFollowing(r, class), true
-	}
 	next := Request{
-		Index: r.Index + 1, Class: r.Class, Model: r.Model,
-		Session: r.Session, Turn: turn, Turns: r.Turns, Context: r.Input + r.sentBack(),
-		Output: c.Output.Draw(p.turn(streamOutput, r.Session, turn)),
-		Think:  c.Session.Think.draw(p.turn(streamThink, r.Session, turn)),
+		Index: r.Index + 1, Class: r.Class, Model: r.Model, Session: r.Session, Turn: turn, Turns: r.Turns,
+		LeaveAfter: p.leaves(class, r.Session, turn),
 	}
-	next.LeaveAfter = p.leaves(class, r.Session, turn)
+	if c.Session != nil {
+		next.Think = c.Session.Think.draw(p.turn(streamThink, r.Session, turn))
+	}
+	if c.Prompts != nil {
+		p.nextPrompt(&next, r, class)
+		return next, true
+	}
+	next.Output = c.Output.Draw(p.turn(streamOutput, r.Session, turn))
 	added := c.Session.User.Draw(p.turn(streamUser, r.Session, turn))
+	next.Context = r.Input + r.sentBack()
 	next.Input = next.Context + added
 	if turn == r.Turns-1 {
 		next.Own = added
@@ -129,10 +132,6 @@ func (p *Plan) Following(r *Request) (Request, bool) {
 	next.Blocks = append(next.Blocks, p.Answer(r)...)
 	next.Blocks = p.fill(next.Blocks, added, blockUser, uint64(class), uint64(r.Session), uint64(turn))
 	return next, true
-}
-
-func (p *Plan) turn(stream uint64, session, turn int) *rand.Rand {
-	return p.rand(mix(stream, uint64(turn)), uint64(session))
 }
 
 // Added is what the request adds to its conversation: the user's text without the context. For a first turn,

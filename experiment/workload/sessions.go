@@ -60,11 +60,10 @@ func (s *Sessions) Describe() string {
 	return text
 }
 
-func (t *Trace) checkSessions(w *Workload, bad func(key, problem, hint string)) {
+func (t *Trace) checkSessions(w *Workload, bad mistakes) {
 	word := func(key, value string, words ...string) {
-		if value != "" && !slices.Contains(words, value) {
-			bad("trace."+key, fmt.Sprintf("unknown %s %q", key, value), fmt.Sprintf("use %q or %q", words[0], words[1]))
-		}
+		bad.unless(value == "" || slices.Contains(words, value), "trace."+key,
+			fmt.Sprintf("use %q or %q", words[0], words[1]), "unknown %s %q", key, value)
 	}
 	word("replay", t.Replay, replaySessions, replayRequests)
 	word("answers", t.Answers, recorded, serverAnswers)
@@ -94,20 +93,19 @@ func (t *Trace) wait(recorded time.Duration) time.Duration {
 	return max(recorded, 0)
 }
 
-func (p *Plan) moreSessions() bool {
-	t := p.replay
+func (t *replay) moreSessions() bool {
 	if t.session != nil {
 		return true
 	}
 	var s trace.Session
 	for len(s.Nodes) == 0 && t.err == nil {
 		if t.r == nil {
-			if t.r, t.err = p.open(); t.err != nil {
+			if t.r, t.err = t.open(); t.err != nil {
 				break
 			}
 		}
 		s, t.err = t.r.NextSession()
-		if t.err == io.EOF && p.w.Trace.Repeat && t.sessions > t.begun {
+		if t.err == io.EOF && t.of.Repeat && t.sessions > t.begun {
 			_ = t.r.Close() // it was only read
 			t.r, t.err, t.begun = nil, nil, t.sessions
 			t.pass++
@@ -116,7 +114,7 @@ func (p *Plan) moreSessions() bool {
 	if t.err != nil {
 		return false
 	}
-	t.session, t.at = p.graphOf(s), s.At
+	t.session, t.at = t.graphOf(s), s.At
 	t.sessions++
 	return true
 }
@@ -124,7 +122,7 @@ func (p *Plan) moreSessions() bool {
 // replayedSession is the first request of the next session of the trace; after the end, an empty one.
 func (p *Plan) replayedSession() Request {
 	t := p.replay
-	if !p.moreSessions() {
+	if !t.more() {
 		return Request{Index: t.given}
 	}
 	g := t.session
@@ -139,15 +137,14 @@ func (p *Plan) replayedSession() Request {
 	return r
 }
 
-func (p *Plan) graphOf(s trace.Session) *Graph {
-	t := p.replay
+func (t *replay) graphOf(s trace.Session) *Graph {
 	g := &Graph{nodes: s.Nodes, index: t.given, number: t.sessions, pass: t.pass, size: t.r.Info.BlockTokens,
 		gaps: !t.r.Info.Ends}
 	for i := range g.nodes {
-		g.nodes[i].Wait = p.w.Trace.wait(g.nodes[i].Wait)
+		g.nodes[i].Wait = t.of.wait(g.nodes[i].Wait)
 	}
-	if p.w.Trace.Begin == beginSampled && t.sessions < p.sampled {
-		g.cut(p.w.Trace, p.rand(streamBegin, uint64(t.sessions)))
+	if t.of.Begin == beginSampled && t.sessions < t.sampled {
+		g.cut(t.of, t.seeds.rand(streamBegin, uint64(t.sessions)))
 	}
 	first := g.nodes[0].Wait
 	g.children, g.continues = make([][]int, len(g.nodes)), make([]int, len(g.nodes))
@@ -160,7 +157,7 @@ func (p *Plan) graphOf(s trace.Session) *Graph {
 			g.children[parent] = append(g.children[parent], i)
 		}
 		g.continues[i] = -1
-		if p.w.Trace.Answers == serverAnswers {
+		if t.of.Answers == serverAnswers {
 			g.continues[i] = g.continuedBy(n)
 		}
 	}

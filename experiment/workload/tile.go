@@ -1,9 +1,12 @@
 package workload
 
-import "fmt"
+import (
+	"cmp"
+	"slices"
+)
 
 const (
-	Synthetic = "synthetic" // drawn lengths, prefixes, conversations
+	synthetic = "synthetic" // drawn lengths, prefixes, conversations
 	Replay    = "trace"     // of [row.trace]
 	Tiling    = "tiling"    // of [row.tile]
 )
@@ -13,8 +16,7 @@ const (
 // nothing once they exceed its capacity, however slightly. Hits beyond its capacity must therefore come from
 // a tier that holds all contexts.
 //
-// The number of contexts is given, or computed from the size of the tier to fill (Size in package
-// experiment).
+// The number of contexts is given, or computed from the size of the tier to fill (Size in package experiment).
 type Tile struct {
 	// 0 = computed from the size of the tier
 	Contexts int `toml:"contexts" json:"contexts"`
@@ -38,7 +40,7 @@ type Tile struct {
 }
 
 const (
-	FitTier = "offload"
+	fitTier = "offload"
 	FitHBM  = "hbm"
 	FitAuto = "auto"
 )
@@ -57,12 +59,7 @@ func (t *Tile) question(input int) int {
 	return min(defaultQuestion, input/2)
 }
 
-func (t *Tile) PerContext() int {
-	if t.Questions > 0 {
-		return t.Questions
-	}
-	return t.contexts()
-}
+func (t *Tile) PerContext() int { return cmp.Or(max(t.Questions, 0), t.contexts()) }
 
 // contexts is at least 1, so that a plan works before the number is computed.
 func (t *Tile) contexts() int { return max(t.Contexts, 1) }
@@ -70,36 +67,23 @@ func (t *Tile) contexts() int { return max(t.Contexts, 1) }
 // maxContexts bounds the number of contexts: the number of questions is its square by default.
 const maxContexts = 1 << 24
 
-func (w Workload) checkGenerator(bad func(key, problem, hint string)) {
-	switch w.Generator {
-	case "":
-		if w.Tile != nil {
-			bad("tile", `[row.tile] requires workload = "tiling"`,
-				`write workload = "tiling" in the row, or remove [row.tile]`)
-		}
-	case Synthetic:
-		w.without(bad, w.Trace != nil, "trace")
-		w.without(bad, w.Tile != nil, "tile")
-	case Replay:
-		if w.Trace == nil {
-			bad("workload", `workload = "trace" requires a trace`, `add [row.trace] with file = "trace.jsonl"`)
-		}
-		w.without(bad, w.Tile != nil, "tile")
-	case Tiling:
-		w.without(bad, w.Trace != nil, "trace")
-	default:
-		bad("workload", fmt.Sprintf("unknown workload %q", w.Generator), `write "synthetic", "trace" or "tiling"`)
+func checkGenerator(w *Workload, bad mistakes) {
+	is := func(generators ...string) bool { return slices.Contains(generators, w.Generator) }
+	without := func(table string, there bool) {
+		bad.unless(!there, table, "remove workload or [row."+table+"]", "workload %q cannot have [row.%s]", w.Generator,
+			table)
 	}
+	bad.unless(is("", synthetic, Replay, Tiling), "workload", `write "synthetic", "trace" or "tiling"`,
+		"unknown workload %q", w.Generator)
+	bad.unless(!is("") || w.Tile == nil, "tile", `write workload = "tiling" in the row, or remove [row.tile]`,
+		`[row.tile] requires workload = "tiling"`)
+	bad.unless(!is(Replay) || w.Trace != nil, "workload", `add [row.trace] with file = "trace.jsonl"`,
+		`workload = "trace" requires a trace`)
+	without("trace", is(synthetic, Tiling) && w.Trace != nil)
+	without("tile", is(synthetic, Replay) && w.Tile != nil)
 }
 
-func (w Workload) without(bad func(key, problem, hint string), there bool, table string) {
-	if there {
-		bad(table, fmt.Sprintf("workload %q cannot have [row.%s]", w.Generator, table), "remove workload or [row."+
-			table+"]")
-	}
-}
-
-func (w Workload) checkTile(bad mistakes) {
+func checkTile(w *Workload, bad mistakes) {
 	t := w.Tile
 	switch {
 	case len(w.Mix) > 0:
@@ -129,25 +113,19 @@ func (t *Tile) checkSizing(bad mistakes) {
 	}
 	positive("offload_gib", t.OffloadGiB, "offload_gib = 100")
 	positive("bytes_per_token", t.BytesPerToken, "bytes_per_token = 131072")
-	switch t.Fit {
-	case "", FitTier, FitAuto:
-	case FitHBM:
-		if t.Contexts > 0 || t.Sized() {
-			bad("tile.fit", `fit = "hbm" counts the contexts from the server's KV cache`,
-				"remove fit, or contexts and the keys of the tier's size")
-		}
-	default:
-		bad("tile.fit", fmt.Sprintf("unknown fit %q", t.Fit), `write "offload", "hbm" or "auto"`)
-	}
+	bad.unless(t.Fit != FitHBM || t.Contexts <= 0 && !t.Sized(), "tile.fit",
+		"remove fit, or contexts and the keys of the tier's size",
+		`fit = "hbm" counts the contexts from the server's KV cache`)
+	bad.unless(slices.Contains([]string{"", fitTier, FitHBM, FitAuto}, t.Fit), "tile.fit",
+		`write "offload", "hbm" or "auto"`, "unknown fit %q", t.Fit)
 	bad.unless(t.BytesPerToken == 0 || t.KVPrecision == "", "tile.bytes_per_token",
 		"remove bytes_per_token, or kv_precision", "bytes_per_token cannot be combined with kv_precision")
 }
 
-func (p *Plan) tiles(i, input int) []Block {
-	t := p.w.Tile
+func (t *Tile) blocks(s seeds, i, input int) []Block {
 	context := uint64(i % t.contexts())
-	question := uint64(p.rand(streamQuestion, uint64(i)).IntN(t.PerContext()))
+	question := uint64(s.rand(streamQuestion, uint64(i)).IntN(t.PerContext()))
 	asks := t.question(input)
-	out := p.fill(make([]Block, 0, input/BlockTokens+2), input-asks, blockContext, context)
-	return p.fill(out, asks, blockQuestion, context, question)
+	out := s.fill(make([]Block, 0, input/BlockTokens+2), input-asks, blockContext, context)
+	return s.fill(out, asks, blockQuestion, context, question)
 }

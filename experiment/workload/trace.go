@@ -76,7 +76,7 @@ func (t *Trace) look(files *Files) (err error) {
 }
 
 func headOf(o trace.Options) (head Head, err error) {
-	r, err := trace.Open(o, (&Plan{}).rand(streamJitter, 0)) // any random stream will do
+	r, err := trace.Open(o, seeds{}.rand(streamJitter, 0)) // any random stream will do
 	if err != nil {
 		return head, err
 	}
@@ -151,24 +151,23 @@ func (w *Workload) AtMost() (requests int, span time.Duration, known bool) {
 	return w.Trace.Head.Whole, span, true
 }
 
-func (w Workload) checkTrace(bad func(key, problem, hint string)) {
-	only := w.only()
+func checkTrace(w *Workload, bad mistakes) {
 	switch {
 	case len(w.Mix) > 0:
 		bad("mix", "a row with a trace cannot have a mix", "remove mix, or make it a separate row")
-	case only.Input.set() || only.Output.set() || only.Pairs != nil:
+	case w.Input.set() || w.Output.set() || w.Pairs != nil:
 		bad("trace", "the trace sets the lengths", "remove input, output and pairs")
-	case only.Prefix != nil || only.Session != nil || only.Prompts != nil:
+	case w.Prefix != nil || w.Session != nil || w.Prompts != nil:
 		bad("trace", "the trace sets which prompts share blocks", "remove prefix, prompts and session")
 	}
 	if w.Arrival.Process != traced && (w.Trace.Speed != 0 || w.Trace.Jitter != 0) {
 		bad("trace", "speed and jitter require arrival = \"trace\"",
 			`write arrival = "trace", or remove speed and jitter`)
 	}
-	w.Trace.checkSessions(&w, bad)
+	w.Trace.checkSessions(w, bad)
 }
 
-func (w Workload) checkTraced(bad func(key, problem, hint string)) {
+func checkTraced(w *Workload, bad mistakes) {
 	switch {
 	case w.Trace == nil:
 		bad("arrival", `arrival = "trace" requires a trace`, "add [row.trace] with file = \"trace.jsonl\"")
@@ -182,7 +181,12 @@ func (w Workload) checkTraced(bad func(key, problem, hint string)) {
 	}
 }
 
+// replay is where a plan stands in its trace.
 type replay struct {
+	of      *Trace
+	seeds   seeds
+	sampled int // first sessions that begin at a sampled point of their life; see For
+
 	r     *trace.Reader
 	ahead trace.Entry // the next request
 	ready bool        // ahead is valid
@@ -196,21 +200,21 @@ type replay struct {
 	pass     uint64        // times that it began anew
 }
 
-func (p *Plan) open() (*trace.Reader, error) {
-	return trace.Open(p.w.Trace.Options, p.rand(streamJitter, 0))
+func (t *replay) open() (*trace.Reader, error) {
+	return trace.Open(t.of.Options, t.seeds.rand(streamJitter, 0))
 }
 
 // More reports whether Next has another request. Only plans with a trace end.
-func (p *Plan) More() bool {
-	t := p.replay
-	if t == nil || t.ready {
+func (p *Plan) More() bool { return p.replay == nil || p.replay.more() }
+
+func (t *replay) more() bool {
+	switch {
+	case t.ready:
 		return true
-	}
-	if p.w.ReplaysSessions() {
-		return p.moreSessions()
-	}
-	if t.r == nil && t.err == nil {
-		t.r, t.err = p.open()
+	case t.of.replaysSessions():
+		return t.moreSessions()
+	case t.r == nil && t.err == nil:
+		t.r, t.err = t.open()
 	}
 	if t.err == nil {
 		t.ahead, t.err = t.r.Next()
@@ -229,8 +233,8 @@ func (p *Plan) Err() error {
 
 // Close closes the trace. A plan without a trace does not need it.
 func (p *Plan) Close() {
-	if p.replay != nil && p.replay.r != nil {
-		_ = p.replay.r.Close() // it was only read
+	if p.replay != nil {
+		p.replay.close()
 	}
 }
 
@@ -245,48 +249,50 @@ func (p *Plan) replayed() Request {
 	t := p.replay
 	e := &t.ahead
 	r := Request{Index: t.given, At: p.next.at, Input: e.Input, Output: e.Output, Session: e.Session,
-		Turn: max(e.Turn-1, 0)}
+		Turn: max(e.Turn-1, 0), Model: p.model(0, t.given), LeaveAfter: p.leaves(0, t.given, 0)}
 	if p.w.Arrival.Process == traced {
 		r.At = e.At
 	} else {
 		p.next = p.after(p.next)
 	}
-	r.Model = p.model(0, r.Index)
-	r.LeaveAfter = p.leaves(0, r.Index, 0)
 	r.Blocks = p.traceBlocks(e, t.r.Info.BlockTokens, uint64(t.given), 0)
 	t.ready = false
 	t.given++
 	return r
 }
 
-// traceBlocks splits each block of the trace into blocks of BlockTokens. Equal blocks of the trace give equal
-// prompts, and a part of a block gives the beginning of the whole. A trace that began anew has other blocks in each
-// pass.
-func (p *Plan) traceBlocks(e *trace.Entry, size int, index, pass uint64) []Block {
+// traceBlocks splits each block of the trace into blocks of BlockTokens. Equal blocks of the trace give equal prompts,
+// and a part of a block gives the beginning of the whole. A trace that began anew has other blocks in each pass.
+func (s seeds) traceBlocks(e *trace.Entry, size int, index, pass uint64) []Block {
 	if e.Blocks == nil {
-		return p.fill(nil, e.Input, blockFresh, 0, index, 1)
+		return s.fill(nil, e.Input, blockFresh, 0, index, 1)
 	}
 	out := make([]Block, 0, e.Input/BlockTokens+len(e.Blocks))
 	for i, id := range e.Blocks {
 		if pass > 0 {
 			id = mix(id, pass)
 		}
-		out = p.fill(out, min(size, e.Input-i*size), blockTrace, id)
+		out = s.fill(out, min(size, e.Input-i*size), blockTrace, id)
 	}
 	return out
 }
 
-func (p *Plan) remaining() *Plan {
-	rest := *p
-	rest.replay = &replay{}
-	for rest.replay.given < p.replay.given && rest.More() {
+// remaining is the trace read again, up to where the replay stands.
+func (t *replay) remaining() *replay {
+	rest := &replay{of: t.of, seeds: t.seeds, sampled: t.sampled}
+	for rest.given < t.given && rest.more() {
 		rest.skip()
 	}
-	return &rest
+	return rest
 }
 
-func (p *Plan) skip() {
-	t := p.replay
+func (t *replay) close() {
+	if t.r != nil {
+		_ = t.r.Close() // it was only read
+	}
+}
+
+func (t *replay) skip() {
 	if t.session == nil {
 		t.ready = false
 		t.given++
@@ -296,13 +302,13 @@ func (p *Plan) skip() {
 	t.session = nil
 }
 
-func (p *Plan) traceArrivals(yield func(time.Duration) bool) {
-	rest := p.remaining()
-	defer rest.Close()
-	for rest.More() {
-		at := rest.replay.ahead.At
-		if rest.replay.session != nil {
-			at = rest.replay.at
+func (t *replay) arrivals(yield func(time.Duration) bool) {
+	rest := t.remaining()
+	defer rest.close()
+	for rest.more() {
+		at := rest.ahead.At
+		if rest.session != nil {
+			at = rest.at
 		}
 		if !yield(at) {
 			return
