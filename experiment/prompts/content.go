@@ -68,8 +68,7 @@ func parse(raw []byte) (*Content, error) {
 
 // jsonProblem is an error of encoding/json without text of the file.
 func jsonProblem(err error) string {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Sprintf("not valid JSON at byte %d of the line", syntax.Offset)
 	}
 	return "not a JSON object"
@@ -109,7 +108,8 @@ func (c *Content) own(r record) error {
 		return errors.New("neither prompt nor messages" + oneObject)
 	}
 	if turns := r["turns"]; turns != nil {
-		if err := c.laterTurns(turns); err != nil {
+		var err error
+		if c.Later, err = texts(turns); err != nil {
 			return err
 		}
 	}
@@ -122,37 +122,25 @@ func (c *Content) own(r record) error {
 	return c.setText(prompt)
 }
 
-func (c *Content) laterTurns(raw json.RawMessage) error {
-	list, err := texts(raw)
-	if err != nil {
-		return fmt.Errorf("turns %w", err)
-	}
-	c.Later = list
-	return nil
-}
-
 func (c *Content) turns(r record) error {
 	list, err := texts(r["turns"])
 	if err == nil && len(list) == 0 {
-		err = errors.New("is empty\nhint: remove the line")
+		err = errors.New("turns is empty\nhint: remove the line")
 	}
 	if err != nil {
-		return fmt.Errorf("turns %w", err)
+		return err
 	}
 	delete(r, "turns")
 	c.Text, c.Later = list[0], list[1:]
 	return nil
 }
 
+// texts are the strings of turns.
 func texts(raw json.RawMessage) (list []json.RawMessage, err error) {
-	err = json.Unmarshal(raw, &list)
-	for _, text := range list {
-		if err == nil && (len(text) == 0 || text[0] != '"') {
-			err = errors.New("")
-		}
-	}
-	if err != nil {
-		return nil, errors.New("is not a list of strings\nhint: write \"turns\": [\"first question\", \"next question\"]")
+	noText := func(text json.RawMessage) bool { return len(text) == 0 || text[0] != '"' }
+	if json.Unmarshal(raw, &list) != nil || slices.ContainsFunc(list, noText) {
+		return nil, errors.New("turns is not a list of strings\n" +
+			"hint: write \"turns\": [\"first question\", \"next question\"]")
 	}
 	return list, nil
 }
@@ -169,7 +157,8 @@ func (c *Content) shareGPT(r record) error {
 		Content json.RawMessage
 	}
 	if json.Unmarshal(r["conversations"], &said) != nil {
-		return errors.New("conversations is not a list of messages\nhint: write {\"from\": \"human\", \"value\": \"…\"} for each")
+		return errors.New("conversations is not a list of messages\n" +
+			"hint: write {\"from\": \"human\", \"value\": \"…\"} for each")
 	}
 	delete(r, "conversations")
 	var system json.RawMessage
@@ -246,7 +235,8 @@ func (c *Content) setText(raw json.RawMessage) error {
 	}
 	var ids []int32
 	if json.Unmarshal(raw, &ids) != nil || len(ids) == 0 {
-		return errors.New("prompt is neither a text nor a list of token ids\nhint: write one prompt a line; a list of messages is \"messages\"")
+		return errors.New("prompt is neither a text nor a list of token ids\n" +
+			"hint: write one prompt a line; a list of messages is \"messages\"")
 	}
 	c.Text, c.form = raw, c.form|formIDs
 	return nil

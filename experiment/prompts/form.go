@@ -118,3 +118,67 @@ func toolForm(field string, raw json.RawMessage) (forms form) {
 	}
 	return forms
 }
+
+// Problem is why an API cannot take the prompts that the row can draw, with the first line that it cannot take; empty
+// if it can.
+func (s *Source) Problem(api string) (problem, hint string) {
+	if s.index == nil {
+		return "", ""
+	}
+	for _, number := range s.kept {
+		e := &s.index.entries[number]
+		for _, l := range limits {
+			if e.form&l.form != 0 && !slices.Contains(l.apis, api) {
+				return fmt.Sprintf("%s: %s, which the API %s does not take", s.index.where(e), l.what, api), l.hint
+			}
+		}
+	}
+	return "", ""
+}
+
+const (
+	useChat     = `write api = "chat"`
+	useMessages = `write api = "messages"`
+)
+
+// limits are the APIs that take a form; any other form fits all.
+var limits = []struct {
+	form form
+	what string
+	apis []string
+	hint string
+}{
+	{formIDs, "a prompt of token ids", []string{"completions"}, `write api = "completions"`},
+	{formTheirTools, "tools in Anthropic's form", []string{"messages"}, useMessages},
+	{formBlocks, "a message with blocks in Anthropic's form", []string{"messages"}, useMessages},
+	{formSystemField, "Anthropic's field system", []string{"messages"},
+		`write it as a message of the role system, or api = "messages"`},
+	{formMessages, "messages", []string{"chat", "responses", "messages"}, useChat},
+	{formTools, "tools in the form of the chat API", []string{"chat"}, useChat},
+	{formParts, "a message with parts or tool calls in the form of the chat API", []string{"chat"}, useChat},
+	{formTextParts, "a message with a list of parts", []string{"chat", "messages"}, useChat},
+	{formSystem, "a message of the system", []string{"chat", "responses"},
+		`write it as the field "system" of the line, or api = "chat"`},
+}
+
+// isRequestField has the request fields that a line can set: OpenAI's, Anthropic's, and what vLLM, SGLang and llama.cpp
+// add. Others, and those whose names data files use for something else, belong into the line's extra_body.
+var isRequestField = setOf(
+	"add_generation_prompt", "allowed_token_ids", "bad_words", "cache_salt", "chat_template", "chat_template_kwargs",
+	"continue_final_message", "ebnf", "frequency_penalty", "function_call", "functions", "grammar", "guided_choice",
+	"guided_grammar", "guided_json", "guided_regex", "include_stop_str_in_output", "instructions", "json_schema",
+	"length_penalty", "logit_bias", "logprobs", "metadata", "min_p", "mm_processor_kwargs", "modalities", "n",
+	"output_config", "output_format", "parallel_tool_calls", "presence_penalty", "priority", "reasoning",
+	"reasoning_effort", "reasoning_format", "repetition_penalty", "response_format", "seed", "service_tier",
+	"skip_special_tokens", "spaces_between_special_tokens", "stop", "stop_sequences", "stop_token_ids",
+	"structured_outputs", "suffix", "system", "temperature", "thinking", "tool_choice", "tools", "top_k",
+	"top_logprobs", "top_p", "truncate_prompt_tokens", "truncation", "typical_p", "user", "verbosity",
+)
+
+func setOf(names ...string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}

@@ -1,14 +1,18 @@
 package prompts
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Look indexes the file by open, which is Open or remembers what that returned, and finds the prompts that the row can
@@ -150,4 +154,75 @@ func (p *Prompt) Read() (*Content, error) {
 	sum := sha256.Sum256(c.Bytes(p.Turn))
 	p.Hash, p.Expected, p.Fields = hex.EncodeToString(sum[:8]), c.expected, c.Fields
 	return c, nil
+}
+
+// Regular describes a regular file, which can be read more than once. It does not open it, since opening a pipe waits
+// for a writer.
+func Regular(name string) (fs.FileInfo, error) {
+	info, err := os.Stat(name)
+	call, failed := errors.AsType[*fs.PathError](err)
+	switch {
+	case failed:
+		return nil, fmt.Errorf("%s: %w", name, call.Err)
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a file", name)
+	}
+	return info, nil
+}
+
+// LastText is the text that truncation shortens: the prompt, or the last message of a user; false if it is no text.
+func (c *Content) LastText() (string, bool) {
+	if c.Messages == nil {
+		return text(c.Text)
+	}
+	_, last := c.messages()
+	if role, _ := text(last["role"]); role != "user" {
+		return "", false
+	}
+	return text(last["content"])
+}
+
+// messages are those of the prompt, and the last of them.
+func (c *Content) messages() (list []json.RawMessage, last record) {
+	_ = json.Unmarshal(c.Messages, &list) // parse has read it
+	_ = json.Unmarshal(list[len(list)-1], &last)
+	return list, last
+}
+
+// truncate keeps the first cut bytes of the last text, or fewer: only whole characters. All other messages stay as they
+// are.
+func (c *Content) truncate(cut int) error {
+	s, ok := c.LastText()
+	if !ok {
+		return errors.New("the last message is no text of the user: it cannot be truncated")
+	}
+	cut = min(cut, len(s))
+	for cut > 0 && cut < len(s) && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	short := jsonOf(s[:cut])
+	if c.Messages == nil {
+		c.Text = short
+		return nil
+	}
+	list, last := c.messages()
+	last["content"] = short
+	list[len(list)-1] = jsonOf(last)
+	c.Messages = []byte{'['}
+	for _, raw := range list {
+		c.Messages = append(append(c.Messages, raw...), ',')
+	}
+	c.Messages[len(c.Messages)-1] = ']'
+	return nil
+}
+
+// jsonOf encodes a value that always has a JSON form, without escapes for HTML.
+func jsonOf(v any) json.RawMessage {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v)
+	return bytes.TrimSuffix(buf.Bytes(), []byte{'\n'})
 }
