@@ -11,13 +11,17 @@ import (
 )
 
 // nvidia reads aiperf, and genai-perf, its predecessor, whose flags are almost the same.
-func (d *draft) nvidia(a *args, genai bool) {
+func nvidia(a *args, d *draft, genai bool) {
 	urls := a.all("url", "u")
 	d.address(cmp.Or(urls...), "", "", "8000")
 	if len(urls) > 1 {
 		d.say("one of %d addresses is in the matrix: replicas in [target] share one load", len(urls))
 	}
-	d.models(a)
+	if names := a.all("model", "model-names", "m"); len(names) > 1 {
+		d.lora(names, cmp.Or(a.text("model-selection-strategy"), "round_robin"))
+	} else {
+		d.model(names...)
+	}
 	d.call(a.text("endpoint", "custom-endpoint"))
 	d.setAPI(cmp.Or(a.text("endpoint-type"), map[bool]string{true: "Triton's KServe", false: "chat"}[genai]))
 	if !a.on(false, "streaming") {
@@ -39,9 +43,9 @@ func (d *draft) nvidia(a *args, genai bool) {
 	d.goodput(a.all("goodput"), 1)
 	d.seed(a, "random-seed")
 	d.target.time("timeout", a.number(0, "request-timeout-seconds"))
-	d.cancellation(a)
-	turns := d.nvidiaData(a, genai)
-	d.nvidiaLoad(a, genai, turns)
+	cancellation(a, d)
+	turns := nvidiaData(a, d, genai)
+	nvidiaLoad(a, d, genai, turns)
 	a.ignore(`tokenizer tokenizer-revision tokenizer-trust-remote-code artifact-dir output-artifact-dir output-dir
 		profile-export-file profile-export-prefix ui ui-type v vv verbose extra-verbose log-level workers-max
 		max-workers record-processors record-processor-service-count generate-plots checkpoint-dir
@@ -50,16 +54,7 @@ func (d *draft) nvidia(a *args, genai bool) {
 		no-gpu-telemetry no-server-metrics`)
 }
 
-func (d *draft) models(a *args) {
-	names := a.all("model", "model-names", "m")
-	if len(names) < 2 {
-		d.model(names...)
-		return
-	}
-	d.lora(names, cmp.Or(a.text("model-selection-strategy"), "round_robin"))
-}
-
-func (d *draft) cancellation(a *args) {
+func cancellation(a *args, d *draft) {
 	share, delay := a.number(0, "request-cancellation-rate"), a.number(0, "request-cancellation-delay")
 	if share <= 0 {
 		return
@@ -72,10 +67,10 @@ func (d *draft) cancellation(a *args) {
 }
 
 // nvidiaData sets lengths or files, and returns the mean number of turns of a conversation.
-func (d *draft) nvidiaData(a *args, genai bool) (turns float64) {
+func nvidiaData(a *args, d *draft, genai bool) (turns float64) {
 	turns = a.number(1, "session-turns-mean", "conversation-turn-mean")
 	if file := a.text("input-file"); file != "" {
-		d.nvidiaFile(a, file)
+		nvidiaFile(a, d, file)
 		return turns
 	}
 	if a.text("public-dataset") == "sharegpt" {
@@ -83,7 +78,7 @@ func (d *draft) nvidiaData(a *args, genai bool) (turns float64) {
 		return 1
 	}
 	if text := a.text("sequence-distribution", "seq-dist"); text != "" {
-		d.sequences(text)
+		sequences(d, text)
 		return 1
 	}
 	prefix := 0
@@ -119,7 +114,10 @@ func (d *draft) nvidiaData(a *args, genai bool) (turns float64) {
 			d.say("pauses between turns all have their mean: bench draws exponential and lognormal ones")
 		}
 	}
-	d.nvidiaImages(a)
+	if width, height := a.whole(0, "image-width-mean"), a.whole(0, "image-height-mean"); width > 0 && height > 0 {
+		d.images(a.whole(1, "image-batch-size", "batch-size-image"), width, height)
+		a.ignore("image-format")
+	}
 	if entries := a.whole(0, "num-dataset-entries"); entries > 0 {
 		d.say("every prompt is new; this tool repeats %d prompts, which the server's prefix cache then has", entries)
 	}
@@ -130,15 +128,7 @@ func without(t table, keys ...string) table {
 	return slices.DeleteFunc(slices.Clone(t), func(e entry) bool { return slices.Contains(keys, e.key) })
 }
 
-func (d *draft) nvidiaImages(a *args) {
-	width, height := a.whole(0, "image-width-mean"), a.whole(0, "image-height-mean")
-	if width > 0 && height > 0 {
-		d.images(a.whole(1, "image-batch-size", "batch-size-image"), width, height)
-		a.ignore("image-format")
-	}
-}
-
-func (d *draft) nvidiaFile(a *args, file string) {
+func nvidiaFile(a *args, d *draft, file string) {
 	file = strings.TrimPrefix(file, "payload:")
 	kind := a.text("custom-dataset-type")
 	if kind == "mooncake_trace" || kind == "" && a.has("fixed-schedule", "fixed-schedule-auto-offset") ||
@@ -162,7 +152,7 @@ func (d *draft) nvidiaFile(a *args, file string) {
 var sequence = text.Lazy(`\(?\s*([0-9.]+)(?:\|([0-9.]+))?\s*,\s*([0-9.]+)(?:\|([0-9.]+))?\s*\)?\s*:\s*([0-9.]+)`)
 
 // sequences makes each pair of lengths a class.
-func (d *draft) sequences(text string) {
+func sequences(d *draft, text string) {
 	add := func(isl, islStd, osl, oslStd, weight float64) {
 		if isl >= 1 && osl >= 1 && weight > 0 {
 			name := strconv.Itoa(int(isl)) + "-" + strconv.Itoa(int(osl))
@@ -193,7 +183,7 @@ func (d *draft) sequences(text string) {
 	}
 }
 
-func (d *draft) nvidiaLoad(a *args, genai bool, turns float64) {
+func nvidiaLoad(a *args, d *draft, genai bool, turns float64) {
 	l := load{name: "profile",
 		rate: a.numbers("request-rate"), concurrency: a.numbers("concurrency", "session-concurrency"),
 		seconds: a.number(0, "benchmark-duration"), requests: a.whole(0, "request-count", "num-requests")}
@@ -214,7 +204,7 @@ func (d *draft) nvidiaLoad(a *args, genai bool, turns float64) {
 	if s := a.number(0, "warmup-duration"); s > 0 {
 		l.warmup = span(s)
 	}
-	d.arrivals(a, &l, turns)
+	arrivals(a, d, &l, turns)
 	scheduled := a.has("fixed-schedule", "fixed-schedule-auto-offset", "fixed-schedule-start-offset",
 		"fixed-schedule-end-offset")
 	if d.row.get("trace") != nil && (scheduled || len(l.rate)+len(l.concurrency) == 0) {
@@ -233,7 +223,7 @@ func (d *draft) nvidiaLoad(a *args, genai bool, turns float64) {
 	d.add(l)
 }
 
-func (d *draft) arrivals(a *args, l *load, turns float64) {
+func arrivals(a *args, d *draft, l *load, turns float64) {
 	if users := a.whole(0, "num-users"); users > 0 {
 		qps := a.number(1, "user-centric-rate")
 		l.concurrency = []float64{float64(users)}

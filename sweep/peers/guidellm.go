@@ -25,13 +25,13 @@ func fromGuideLLM(a *args, d *draft) {
 
 	l := load{}
 	for _, c := range append(a.each("constraint"), a) {
-		d.guideLimit(&l, c, c == a)
+		guideLimit(d, &l, c, c == a)
 	}
-	turns := d.guideData(a)
+	turns := guideData(a, d)
 	d.fields(backend.under("extras.body", "_")) // after the data, which set ignore_eos
 	d.headerFields(backend.under("extras.headers", "-"))
 	d.headerFields(backend.under("headers", "-"))
-	d.guideProfile(a, l, turns)
+	guideProfile(a, d, l, turns)
 	d.unread(backend, "--backend ", "kind type verify http2 follow-redirects validate-backend timeout-connect")
 	a.ignore(`backend-type processor processor-args tokenizer output outputs output-path output-dir output-extras
 		display-scheduler-stats disable-progress disable-console disable-console-outputs disable-console-interactive
@@ -39,7 +39,7 @@ func fromGuideLLM(a *args, d *draft) {
 		data-finalizer data-preprocessor metrics label random-seed seed`)
 }
 
-func (d *draft) guideLimit(l *load, c *args, legacy bool) {
+func guideLimit(d *draft, l *load, c *args, legacy bool) {
 	kind := c.text("kind")
 	if legacy {
 		l.seconds, l.requests = c.number(l.seconds, "max-seconds", "max-duration"), c.whole(l.requests, "max-requests")
@@ -58,7 +58,7 @@ func (d *draft) guideLimit(l *load, c *args, legacy bool) {
 }
 
 // guideData sets the lengths, and returns the mean number of turns of a conversation.
-func (d *draft) guideData(a *args) (turns float64) {
+func guideData(a *args, d *draft) (turns float64) {
 	sets := a.each("data")
 	if len(sets) == 0 {
 		d.bad("the command has no --data", `add --data "prompt_tokens=256,output_tokens=128"`)
@@ -69,7 +69,7 @@ func (d *draft) guideData(a *args) (turns float64) {
 		d.say("not imported: every --data after the first")
 	}
 	if !data.has("prompt-tokens") {
-		d.guideFile(a, data)
+		guideFile(a, data, d)
 		return 1
 	}
 	tokens := func(name string) length {
@@ -110,7 +110,7 @@ func (d *draft) session(turns, std float64, user length, pause float64) {
 	d.row.set("session", session)
 }
 
-func (d *draft) guideFile(a, data *args) {
+func guideFile(a, data *args, d *draft) {
 	file := cmp.Or(data.text("path"), data.text("source"), a.text("data"))
 	switch kind := data.text("kind"); {
 	case kind == "trace_synthetic" || kind == "mooncake":
@@ -127,7 +127,7 @@ func (d *draft) guideFile(a, data *args) {
 	d.say("the command limits no output: output = %d, ended by the model", unlimited)
 }
 
-func (d *draft) guideProfile(a *args, l load, turns float64) {
+func guideProfile(a *args, d *draft, l load, turns float64) {
 	profile := a.sub("profile")
 	for _, g := range a.find("override") {
 		if name, found := strings.CutPrefix(plain(strings.Join(g.values[:min(1, len(g.values))], "")),
@@ -151,7 +151,7 @@ func (d *draft) guideProfile(a *args, l load, turns float64) {
 	}
 	warm, cool := a.number(profile.number(0, "warmup", "warmup.value"), "warmup", "warmup-percent"),
 		a.number(profile.number(0, "cooldown", "cooldown.value"), "cooldown", "cooldown-percent")
-	l = d.transient(l, warm, cool)
+	l = transient(d, l, warm, cool)
 	switch kind {
 	case "synchronous":
 		l.concurrency = []float64{1}
@@ -160,11 +160,19 @@ func (d *draft) guideProfile(a *args, l load, turns float64) {
 		l.concurrency = values
 		d.add(l)
 	case "throughput":
-		d.throughput(l, append(values, most...))
+		throughput(d, l, append(values, most...))
 	case "constant", "async", "poisson":
-		d.guideRates(l, kind, values, most, turns)
+		if len(values) == 0 {
+			d.bad("the profile "+kind+" has no rate", "add --rate 10")
+		}
+		d.conversations(values, turns)
+		l.rate, l.concurrency, l.arrival = values, most, "constant"
+		if kind == "poisson" {
+			l.arrival = kind
+		}
+		d.add(l)
 	case "sweep":
-		d.guideSweep(l, values, most)
+		guideSweep(d, l, values, most)
 	case "replay":
 		l.arrival = "trace"
 		if scale := profile.number(1, "time-scale"); scale != 1 && scale > 0 {
@@ -179,18 +187,6 @@ func (d *draft) guideProfile(a *args, l load, turns float64) {
 	a.problems = append(a.problems, profile.problems...)
 }
 
-func (d *draft) guideRates(l load, kind string, values, most []float64, turns float64) {
-	if len(values) == 0 {
-		d.bad("the profile "+kind+" has no rate", "add --rate 10")
-	}
-	d.conversations(values, turns)
-	l.rate, l.concurrency, l.arrival = values, most, "constant"
-	if kind == "poisson" {
-		l.arrival = kind
-	}
-	d.add(l)
-}
-
 // conversations makes rates of requests, which the tool counts by conversation, those of bench.
 func (d *draft) conversations(rates []float64, turns float64) {
 	for i := range rates {
@@ -202,7 +198,7 @@ func (d *draft) conversations(rates []float64, turns float64) {
 }
 
 // throughput is as many requests at once as allowed.
-func (d *draft) throughput(l load, most []float64) {
+func throughput(d *draft, l load, most []float64) {
 	if len(most) > 0 {
 		l.concurrency = most[len(most)-1:]
 	} else if l.requests == 0 {
@@ -213,12 +209,12 @@ func (d *draft) throughput(l load, most []float64) {
 }
 
 // guideSweep writes three rows: one user, the maximum, and a search in place of the rates between.
-func (d *draft) guideSweep(l load, size, most []float64) {
+func guideSweep(d *draft, l load, size, most []float64) {
 	one, all := l, l
 	one.name, one.concurrency = "synchronous", []float64{1}
 	d.add(one)
 	all.name = "throughput"
-	d.throughput(all, append([]float64{streams}, most...))
+	throughput(d, all, append([]float64{streams}, most...))
 	steps := slices.Concat(size, []float64{10})[0]
 	d.say("sweep: in place of %g rates between one user and the maximum, bench searches the highest rate that the "+
 		"server sustains; with [slo] write search = \"slo\"", math.Max(steps-2, 1))
@@ -233,7 +229,7 @@ func saturation(seconds float64) table {
 }
 
 // transient takes the warm-up and the cool-down, shares or amounts, off a load that contains them.
-func (d *draft) transient(l load, warm, cool float64) load {
+func transient(d *draft, l load, warm, cool float64) load {
 	total := l.seconds
 	if total == 0 {
 		total = float64(l.requests)

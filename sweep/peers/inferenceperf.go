@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // fromInferencePerf reads the keys of a YAML file, as load.stages.0.rate.
@@ -21,7 +22,6 @@ func fromInferencePerf(a *args, d *draft) {
 	if a.text("server.api-key") != "" {
 		d.key(a, "server.api-key")
 	}
-	a.ignore("server.api-key")
 	d.headerFields(a.under("api.headers", "-"))
 	var limits []string
 	for name, value := range a.under("report.goodput.constraints", "_") {
@@ -31,14 +31,14 @@ func fromInferencePerf(a *args, d *draft) {
 	d.goodput(limits, 1000)
 	d.target.time("timeout", a.number(0, "load.request-timeout"))
 	d.seed(a, "load.base-seed")
-	d.splitLoRA(a)
-	d.perfData(a)
-	d.perfLoad(a)
+	splitLoRA(a, d)
+	perfData(a, d)
+	perfLoad(a, d)
 	a.ignore(`server.type load.interval load.num-workers load.worker-max-concurrency load.worker-max-tcp-connections
 		metrics. report. storage. tokenizer. data.trace. load.trace. data.use-chat-template`)
 }
 
-func (d *draft) splitLoRA(a *args) {
+func splitLoRA(a *args, d *draft) {
 	var names []string
 	var weights []float64
 	for i := 0; a.has(fmt.Sprintf("load.lora-traffic-split.%d.name", i)); i++ {
@@ -50,14 +50,14 @@ func (d *draft) splitLoRA(a *args) {
 	}
 }
 
-func (d *draft) perfData(a *args) {
+func perfData(a *args, d *draft) {
 	kind := cmp.Or(a.text("data.type"), "mock")
 	d.name = fileName(kind)
 	switch kind {
 	case "synthetic", "random":
-		d.shape(d.distribution(a, "data.input-distribution"), d.distribution(a, "data.output-distribution"), 0, 0)
+		d.shape(perfLength(a, d, "data.input-distribution"), perfLength(a, d, "data.output-distribution"), 0, 0)
 	case "shared_prefix":
-		d.sharedPrefix(a)
+		sharedPrefix(a, d)
 	case "shareGPT":
 		d.shareGPT(a.text("data.path"), 0, 0)
 	case "mock":
@@ -73,8 +73,8 @@ func (d *draft) perfData(a *args) {
 	}
 }
 
-// distribution is a fixed number, or a table with a type. Its defaults are the tool's.
-func (d *draft) distribution(a *args, at string) length {
+// perfLength is a fixed number, or a table with a type. Its defaults are the tool's.
+func perfLength(a *args, d *draft, at string) length {
 	if a.has(at) {
 		return a.length(0, at)
 	}
@@ -104,12 +104,12 @@ func (d *draft) distribution(a *args, at string) length {
 	return normal(mean, std, low, high)
 }
 
-func (d *draft) sharedPrefix(a *args) {
+func sharedPrefix(a *args, d *draft) {
 	const at = "data.shared-prefix."
 	part := func(name, distribution string, fallback int) length {
 		for _, key := range []string{distribution, name} {
 			if a.hasUnder(at + key) {
-				return d.distribution(a, at+key)
+				return perfLength(a, d, at+key)
 			}
 		}
 		return fixed(fallback)
@@ -127,10 +127,14 @@ func (d *draft) sharedPrefix(a *args) {
 	d.seed(a, at+"seed")
 }
 
-func (d *draft) perfLoad(a *args) {
+func perfLoad(a *args, d *draft) {
 	kind := cmp.Or(a.text("load.type"), "constant")
 	if a.has("load.sweep.type") {
-		d.perfSweep(a)
+		stages, seconds := a.number(5, "load.sweep.num-stages"), a.number(180, "load.sweep.stage-duration")
+		d.add(load{name: "sweep", search: saturation(stages * seconds)})
+		d.say("sweep: in place of %g stages up to the saturation rate, bench searches the highest rate that the server "+
+			"sustains", stages)
+		a.ignore("load.sweep.")
 		return
 	}
 	stages := 0
@@ -164,10 +168,47 @@ func (d *draft) perfLoad(a *args) {
 	}
 }
 
-func (d *draft) perfSweep(a *args) {
-	stages, seconds := a.number(5, "load.sweep.num-stages"), a.number(180, "load.sweep.stage-duration")
-	d.add(load{name: "sweep", search: saturation(stages * seconds)})
-	d.say("sweep: in place of %g stages up to the saturation rate, bench searches the highest rate that the server "+
-		"sustains", stages)
-	a.ignore("load.sweep.")
+func fromLLMPerf(a *args, d *draft) {
+	base := ""
+	for name, value := range d.variables {
+		if strings.HasSuffix(name, "_API_BASE") || strings.HasSuffix(name, "_BASE_URL") {
+			base = value
+		}
+	}
+	d.address(base, "", "", "8000")
+	if base == "" {
+		d.say("llmperf takes the address from OPENAI_API_BASE: write endpoint in [target]")
+	}
+	d.model(a.text("model"))
+	api := a.text("llm-api")
+	if api != "" && api != "openai" && api != "anthropic" {
+		d.say("--llm-api %s is a client library: bench uses the server's chat API", api)
+	}
+	if api != "anthropic" {
+		api = "chat"
+	}
+	d.setAPI(api)
+	d.stop(false)
+	d.fields(a.object("additional-sampling-params"))
+	d.shape(normal(a.number(550, "mean-input-tokens"), a.number(150, "stddev-input-tokens"), 0, 0),
+		normal(a.number(150, "mean-output-tokens"), a.number(80, "stddev-output-tokens"), 0, 0), 0, 0)
+	d.say("prompts are synthetic with exactly these lengths; llmperf's are whole lines of a sonnet, counted by " +
+		"Llama's tokenizer")
+	d.add(load{name: "llmperf", concurrency: []float64{a.number(10, "num-concurrent-requests")},
+		seconds: a.number(90, "timeout"), requests: a.whole(10, "max-num-completed-requests")})
+	a.ignore("results-dir metadata")
+}
+
+// fromTmesh: bench tile is the same workload, sized by the same formula.
+func fromTmesh(a *args, d *draft) {
+	d.address(a.text("endpoint"), "", "", "8000")
+	d.key(a, "api-key")
+	endpoint, _ := d.target.get("endpoint").(string)
+	d.say("bench tile %s is this matrix, with a line of metrics every five seconds", endpoint)
+	d.say("contexts = 30 is this tool's number for Qwen3-30B-A3B and 100 GiB: bench tile counts them by the model")
+	d.say("lengths are tokens: this tool's throughputs count characters, and its contexts of 32,000 are not 32,000 " +
+		"tokens")
+	d.row = table{{"workload", "tiling"}, {"input", 32000}, {"output", 100}, {"stop", "natural"}, {"until", "stopped"},
+		{"grace", "30s"}, {"tile", table{{"contexts", 30}}}}
+	d.add(load{name: "tile"})
 }

@@ -31,8 +31,8 @@ var tools = []tool{
 	{"vllm bench sweep", "vllm bench sweep serve, vllm bench sweep serve_workload", fromVLLMSweep},
 	{"sglang.bench_serving", "sglang.bench_serving, sglang.benchmark.serving, bench_serving.py", fromSGLang},
 	{"guidellm", "guidellm benchmark run, guidellm benchmark, guidellm run", fromGuideLLM},
-	{"aiperf", "aiperf profile", func(a *args, d *draft) { d.nvidia(a, false) }},
-	{"genai-perf", "genai-perf profile", func(a *args, d *draft) { d.nvidia(a, true) }},
+	{"aiperf", "aiperf profile", func(a *args, d *draft) { nvidia(a, d, false) }},
+	{"genai-perf", "genai-perf profile", func(a *args, d *draft) { nvidia(a, d, true) }},
 	{"llmperf", "token_benchmark_ray.py", fromLLMPerf},
 	{"tmesh-cli", "tmesh-cli benchmark", fromTmesh},
 }
@@ -71,7 +71,7 @@ func Text(text string, open func(name string) ([]byte, error)) (*Matrix, error) 
 		return nil, err
 	}
 	for _, words := range commands {
-		if m, err := command(words, variables, open); m != nil || err != nil {
+		if m, err := command(words, variables, open); err != errUnknown {
 			return m, err
 		}
 	}
@@ -83,18 +83,14 @@ func Words(words []string, open func(name string) ([]byte, error)) (*Matrix, err
 	if len(strings.Join(words, " ")) > most {
 		return nil, errLong
 	}
-	m, err := command(words, assignments(words), open)
-	if m == nil && err == nil {
-		err = errUnknown
-	}
-	return m, err
+	return command(words, assignments(words), open)
 }
 
 var errUnknown = errors.New("the command names no tool that bench import reads\n" +
 	"hint: bench import 'vllm bench serve --model … --request-rate 10'; others: sglang.bench_serving, guidellm, aiperf, " +
 	"genai-perf, token_benchmark_ray.py, tmesh-cli, or the YAML file of inference-perf")
 
-// command returns nil if the words have no command of a known tool.
+// command returns errUnknown if the words have no command of a known tool.
 func command(words []string, variables map[string]string, open func(string) ([]byte, error)) (*Matrix, error) {
 	for at := range words {
 		if path.Base(words[at]) == inferencePerf {
@@ -113,7 +109,7 @@ func command(words []string, variables map[string]string, open func(string) ([]b
 			}
 		}
 	}
-	return nil, nil
+	return nil, errUnknown
 }
 
 // begins is the number of words of a command that the words begin with; 0: they do not.

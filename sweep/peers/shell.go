@@ -77,7 +77,12 @@ func (s *splitter) next() error {
 	case c == '\\':
 		s.backslash()
 	case c == '\'':
-		return s.quoted()
+		inside, rest, found := strings.Cut(s.rest, "'")
+		if !found {
+			return errQuote
+		}
+		s.put(inside)
+		s.rest = rest
 	case c == '$': // before a quote
 	default:
 		s.put(string(c))
@@ -112,16 +117,6 @@ func (s *splitter) backslash() {
 
 var errQuote = errors.New("a quote in the command is not closed\n" +
 	"hint: quote the whole command by ' and the inner texts by \"")
-
-func (s *splitter) quoted() error {
-	inside, rest, found := strings.Cut(s.rest, "'")
-	if !found {
-		return errQuote
-	}
-	s.put(inside)
-	s.rest = rest
-	return nil
-}
 
 // variable inserts the value that the text itself gives to a variable, else the default in ${NAME:-default}; an
 // unknown one stays as it is written.

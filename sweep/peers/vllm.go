@@ -37,9 +37,9 @@ func fromVLLM(a *args, d *draft) {
 	d.goodput(a.all("goodput"), 1)
 	d.seed(a, "seed")
 	d.lora(a.all("lora-modules"), a.text("lora-assignment"))
-	d.percentiles(a.all("metric-percentiles"))
-	requests := d.vllmData(a)
-	d.vllmLoad(a, requests, a.whole(0, "num-warmups"))
+	percentiles(d, a.all("metric-percentiles"))
+	requests := vllmData(a, d)
+	vllmLoad(a, d, requests, a.whole(0, "num-warmups"))
 	a.ignore(`tokenizer tokenizer-mode trust-remote-code skip-tokenizer-init save-result save-detailed append-result
 		result-dir result-filename label metadata disable-tqdm plot-timeline timeline-itl-thresholds
 		plot-dataset-stats request-id-prefix no-stream ready-check-timeout-sec percentile-metrics no-oversample
@@ -102,7 +102,7 @@ func (d *draft) lora(names []string, order string) {
 	d.row.set("adapters", adapters)
 }
 
-func (d *draft) percentiles(asked []string) {
+func percentiles(d *draft, asked []string) {
 	for _, p := range asked {
 		if !slices.Contains([]string{"50", "90", "95", "99", "99.9"}, p) {
 			d.say("percentile %s: bench reports p50, p90, p95, p99 and p99.9; bench report --format csv has every "+
@@ -112,8 +112,8 @@ func (d *draft) percentiles(asked []string) {
 }
 
 // vllmData sets lengths or files by the data set, and returns the number of requests.
-func (d *draft) vllmData(a *args) int {
-	requests, set, file := d.dataset(a, "random")
+func vllmData(a *args, d *draft) int {
+	requests, set, file := dataset(a, d, "random")
 	count := requests
 	if requests < 1 {
 		count, requests = 0, 1000
@@ -122,7 +122,13 @@ func (d *draft) vllmData(a *args) int {
 	switch set {
 	case "random", "random-mm":
 		d.stop(true) // vLLM sets --ignore-eos for them
-		d.vllmRandom(a, set)
+		input := a.whole(1024, "random-input-len", "random-input", "input-len")
+		output := a.whole(128, "random-output-len", "random-output", "output-len")
+		in, out := rangeRatio(a, d, "random-range-ratio")
+		d.shape(around(input, in), around(output, out), a.whole(0, "random-prefix-len"), 1)
+		if set == "random-mm" {
+			vllmImages(a, d)
+		}
 	case "prefix_repetition":
 		d.shape(a.length(256, "prefix-repetition-suffix-len"),
 			a.length(128, "prefix-repetition-output-len", "output-len"),
@@ -133,39 +139,29 @@ func (d *draft) vllmData(a *args) int {
 		d.shape(fixed(input-prefix), a.length(150, "sonnet-output-len", "output-len"), prefix, 1)
 		d.say("sonnet: synthetic text of the same lengths in place of Shakespeare's")
 	case "burstgpt", "timed_trace":
-		d.vllmTrace(a, set, file)
+		vllmTrace(a, d, set, file)
 	case "sharegpt":
 		d.shareGPT(file, count, a.whole(0, "sharegpt-output-len", "output-len"))
 	case "custom", "spec_bench", "speed_bench", "hf":
-		d.vllmFile(a, set, file, count)
+		vllmFile(a, d, set, file, count)
 	default:
-		d.noData(set)
+		noData(d, set)
 	}
 	return requests
 }
 
-func (d *draft) dataset(a *args, fallback string) (requests int, set, file string) {
+func dataset(a *args, d *draft, fallback string) (requests int, set, file string) {
 	d.name = cmp.Or(a.text("dataset-name"), fallback)
 	return a.whole(1000, "num-prompts", "num-prompt"), d.name, a.text("dataset-path")
 }
 
-func (d *draft) noData(set string) {
+func noData(d *draft, set string) {
 	d.bad("the data set "+set+" has no counterpart",
 		`write the prompts as lines {"prompt": "…"}, and import --dataset-name custom --dataset-path FILE`)
 }
 
-func (d *draft) vllmRandom(a *args, set string) {
-	input := a.whole(1024, "random-input-len", "random-input", "input-len")
-	output := a.whole(128, "random-output-len", "random-output", "output-len")
-	in, out := d.rangeRatio(a, "random-range-ratio")
-	d.shape(around(input, in), around(output, out), a.whole(0, "random-prefix-len"), 1)
-	if set == "random-mm" {
-		d.vllmImages(a)
-	}
-}
-
 // rangeRatio is a number, or {"input": …, "output": …}.
-func (d *draft) rangeRatio(a *args, name string) (in, out float64) {
+func rangeRatio(a *args, d *draft, name string) (in, out float64) {
 	if strings.HasPrefix(a.text(name), "{") {
 		both := a.sub(name)
 		return both.number(0, "input"), both.number(0, "output")
@@ -185,7 +181,7 @@ func around(n int, ratio float64) length {
 
 var imageBucket = text.Lazy(`\(\s*(\d+)\s*,\s*(\d+)\s*,\s*1\s*\)`)
 
-func (d *draft) vllmImages(a *args) {
+func vllmImages(a *args, d *draft) {
 	buckets := imageBucket().FindAllStringSubmatch(a.text("random-mm-bucket-config"), -1)
 	height, width := 256, 256
 	if len(buckets) > 0 {
@@ -217,7 +213,7 @@ func (d *draft) shareGPT(file string, count, output int) {
 	d.prompts(file, count, output, how)
 }
 
-func (d *draft) vllmFile(a *args, set, file string, count int) {
+func vllmFile(a *args, d *draft, set, file string, count int) {
 	fallback := 256
 	if set == "hf" {
 		fallback = 0
@@ -240,7 +236,7 @@ func (d *draft) vllmFile(a *args, set, file string, count int) {
 	}
 }
 
-func (d *draft) vllmTrace(a *args, set, file string) {
+func vllmTrace(a *args, d *draft, set, file string) {
 	keys := table{{"file", file}}
 	if set == "burstgpt" {
 		d.say("burstgpt: the lengths come in the file's order, not drawn from it")
@@ -259,7 +255,7 @@ func (d *draft) vllmTrace(a *args, set, file string) {
 }
 
 // vllmLoad makes rows of the rate and the cap, which vLLM and SGLang share: a cap without a rate is a closed loop.
-func (d *draft) vllmLoad(a *args, requests, warmup int) {
+func vllmLoad(a *args, d *draft, requests, warmup int) {
 	rates := a.numbers("request-rate", "sweep-request-rate")
 	caps := a.numbers("max-concurrency", "sweep-max-concurrency")
 	l := load{name: d.name, concurrency: caps, requests: requests}
@@ -268,7 +264,7 @@ func (d *draft) vllmLoad(a *args, requests, warmup int) {
 		d.say("the prompts of the warm-up differ from each other; this tool repeats the first one")
 	}
 	if strategy := a.text("ramp-up-strategy"); strategy != "" {
-		d.ramp(l, strategy, a.number(1, "ramp-up-start-rps"), a.number(10, "ramp-up-end-rps"))
+		ramp(d, l, strategy, a.number(1, "ramp-up-start-rps"), a.number(10, "ramp-up-end-rps"))
 		return
 	}
 	if a.on(false, "self-timed") {
@@ -315,7 +311,7 @@ func (d *draft) unpaced(l load) {
 }
 
 // ramp: vLLM's rate is linear or exponential in the number of the request. Linear in the number is exponential in time.
-func (d *draft) ramp(l load, strategy string, from, to float64) {
+func ramp(d *draft, l load, strategy string, from, to float64) {
 	arrival := table{{"process", "ramp"}, {"from", from}, {"to", to}}
 	if over := float64(l.requests) * math.Log(to/from) / (to - from); from > 0 && to > 0 && from != to {
 		arrival.set("over", span(over))
@@ -347,18 +343,18 @@ func fromSGLang(a *args, d *draft) {
 	}
 	d.seed(a, "seed")
 	d.lora(a.all("lora-name"), "")
-	requests := d.sglangData(a)
+	requests := sglangData(a, d)
 	warmup := a.whole(1, "warmup-requests")
 	if !a.has("warmup-requests") && len(a.find("max-concurrency"))+len(a.find("request-rate")) == 0 {
 		warmup = 0 // the default of one request, before all others at once
 	}
-	d.vllmLoad(a, requests, warmup)
+	vllmLoad(a, d, requests, warmup)
 	a.ignore(`tokenizer tag ready-check-timeout-sec output-file output-details disable-tqdm plot-throughput flush-cache
 		flush-cache-timeout print-requests apply-chat-template tokenize-prompt cache-report fake-prefill`)
 }
 
-func (d *draft) sglangData(a *args) int {
-	requests, set, file := d.dataset(a, "sharegpt")
+func sglangData(a *args, d *draft) int {
+	requests, set, file := dataset(a, d, "sharegpt")
 	output := a.whole(1024, "random-output-len", "random-output")
 	switch {
 	case set == "random" || set == "random-ids" || set == "image":
@@ -367,7 +363,7 @@ func (d *draft) sglangData(a *args) int {
 		from := func(n int) length { return uniform(int(float64(n)*ratio), n) }
 		d.shape(from(a.whole(1024, "random-input-len", "random-input")), from(output), 0, 0)
 		if set == "image" {
-			d.sglangImages(a)
+			sglangImages(a, d)
 		}
 	case set == "sharegpt":
 		d.shareGPT(file, requests, a.whole(0, "sharegpt-output-len"))
@@ -381,14 +377,14 @@ func (d *draft) sglangData(a *args) int {
 			groups)
 		d.say("%d groups × %d prompts = %d requests, each of a group drawn by the seed", groups, each, requests)
 	case strings.HasPrefix(set, "mooncake"):
-		d.sglangTrace(a, file)
+		sglangTrace(a, d, file)
 	default:
-		d.noData(set)
+		noData(d, set)
 	}
 	return requests
 }
 
-func (d *draft) sglangImages(a *args) {
+func sglangImages(a *args, d *draft) {
 	resolutions := map[string][2]int{"4k": {3840, 2160}, "1080p": {1920, 1080}, "720p": {1280, 720}, "360p": {640, 360}}
 	size := a.text("image-resolution")
 	at, known := resolutions[size]
@@ -403,7 +399,7 @@ func (d *draft) sglangImages(a *args) {
 	a.ignore("image-format image-content")
 }
 
-func (d *draft) sglangTrace(a *args, file string) {
+func sglangTrace(a *args, d *draft, file string) {
 	if file == "" {
 		file = "conversation_trace.jsonl"
 		d.say("get the trace from https://github.com/kvcache-ai/Mooncake (FAST25-release/traces)")
