@@ -10,7 +10,6 @@ import (
 	"bench/experiment/diagnosis"
 	"bench/experiment/record"
 	"bench/experiment/series"
-	"bench/experiment/stats"
 	"bench/experiment/unit"
 )
 
@@ -39,16 +38,12 @@ func (r *Run) subject() []string {
 	if r.IsRecording() {
 		unknown = "models not recorded (--keep-models)"
 	}
-	parts := []string{cmp.Or(g.Model, unknown), hardwareText(&g)}
+	hardware := hardwareText(&g)
 	if price := diagnosis.PriceText(&r.Manifest); price != "" {
-		parts[1] += " (" + price + ")"
+		hardware += " (" + price + ")"
 	}
-	for _, s := range []string{g.Precision, r.engine(), g.API, r.shape()} {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
-	return parts
+	return slices.DeleteFunc([]string{cmp.Or(g.Model, unknown), hardware, g.Precision, r.engine(), g.API, r.shape()},
+		func(s string) bool { return s == "" })
 }
 
 // shape is the lengths of the requests of all rows; empty: rows differ, or none states them.
@@ -63,12 +58,6 @@ func (r *Run) shape() (text string) {
 		}
 	}
 	return text
-}
-
-// shapesDiffer reports whether the run's line on its subject has no lengths, as rows differ.
-func (o *Analysis) shapesDiffer() bool {
-	shape := func(s *series.Series) string { return s.Points[0].Rows[0].Spec.ShapeText() }
-	return slices.ContainsFunc(o.Series, func(s series.Series) bool { return shape(&s) != shape(&o.Series[0]) })
 }
 
 // IsRecording reports whether the run is a recording of live traffic.
@@ -127,17 +116,17 @@ type ClassLine struct {
 }
 
 func (o *Analysis) View(w *diagnosis.Workload) AnswerView {
-	v := AnswerView{Headline: w.Headline(), Kind: leadKind(w.Verdict), Text: w.Text, Figures: w.Figures,
+	v := AnswerView{Headline: w.Headline(), Kind: verdictKind(w.Verdict), Text: w.Text, Figures: w.Figures,
 		Trust: trustLine(&o.Answer.Trust, w), Settings: o.settingsLines(w)}
 	for _, c := range w.Classes {
-		v.Classes = append(v.Classes, ClassLine{c.Name(), leadKind(c.Verdict), c.Text})
+		v.Classes = append(v.Classes, ClassLine{c.Name(), verdictKind(c.Verdict), c.Text})
 	}
-	if o.shapesDiffer() {
-		shape := o.Series[w.Series].Points[0].Rows[0].Spec.ShapeText()
-		v.Text = strings.TrimPrefix(shape+"; "+v.Text, "; ")
+	shape := func(s *series.Series) string { return s.Points[0].Rows[0].Spec.ShapeText() }
+	if slices.ContainsFunc(o.Series, func(s series.Series) bool { return shape(&s) != shape(&o.Series[0]) }) {
+		v.Text = strings.TrimPrefix(shape(&o.Series[w.Series])+"; "+v.Text, "; ") // the run's line has no lengths
 	}
-	if w.Estimate != nil {
-		v.Estimate, v.Twin = w.Estimate.Figures, w.Estimate.Twin
+	if e := w.Estimate; e != nil {
+		v.Estimate, v.Twin, v.Caution = e.Figures, e.Twin, e.TwinCaution
 	}
 	if w.Next != nil {
 		v.Next = w.Next.Text
@@ -145,19 +134,18 @@ func (o *Analysis) View(w *diagnosis.Workload) AnswerView {
 	if w.Tenants != nil {
 		v.Tenants = w.Tenants.Text
 	}
-	var cautions []string
-	if w.Estimate != nil && w.Estimate.TwinCaution != "" {
-		cautions = append(cautions, w.Estimate.TwinCaution)
-	}
 	if o := w.Operating; o != nil {
-		if text := cautionLine(o); text != "" {
-			cautions = append(cautions, text)
-		}
 		if o.Closest != nil {
 			v.Closest = o.Closest.Text
 		}
+		if n := len(o.Cautions); n > 0 { // the PASS is decided with the effects of all of them
+			text := o.Cautions[0].Code + ": " + o.Cautions[0].Text
+			if n > 1 {
+				text += " (and " + unit.Plural(n-1, "more caution") + ")"
+			}
+			v.Caution = clauses(v.Caution, text+". The PASS holds in the worst case")
+		}
 	}
-	v.Caution = strings.Join(cautions, "; ")
 	return v
 }
 
@@ -181,26 +169,6 @@ func (v *AnswerView) FiguresLine() string {
 	return strings.Join(parts, " · ")
 }
 
-func leadKind(v stats.Verdict) Kind {
-	if v == "" {
-		return Plain
-	}
-	return verdictCell(v, 0).Kind
-}
-
-// cautionLine says why the PASS stands: it is decided with the effects of all cautions.
-func cautionLine(o *diagnosis.OperatingPoint) string {
-	if len(o.Cautions) == 0 {
-		return ""
-	}
-	first := o.Cautions[0]
-	text := first.Code + ": " + first.Text
-	if n := len(o.Cautions) - 1; n > 0 {
-		text += fmt.Sprintf(" (and %s)", unit.Plural(n, "more caution"))
-	}
-	return text + ". The PASS holds in the worst case"
-}
-
 const operatingMark = "★"
 
 func (o *Analysis) workloadsTable() Table {
@@ -212,14 +180,13 @@ func (o *Analysis) workloadsTable() Table {
 		w := &o.Answer.Workloads[i]
 		next := Absent()
 		if w.Next != nil {
-			next = TextCell(w.Next.Text)
-			next.Title = w.Next.TOML
+			next = Cell{Text: w.Next.Text, Title: w.Next.TOML}
 		}
 		name := TextCell(w.Name)
 		if o.Series[w.Series].Closed {
 			name.Tag = closedLoop
 		}
-		t.Add(name, Cell{Text: w.Lead, Kind: leadKind(w.Verdict)}, TextCell(w.Text), next)
+		t.Add(name, Cell{Text: w.Lead, Kind: verdictKind(w.Verdict)}, TextCell(w.Text), next)
 	}
 	return t
 }
@@ -229,24 +196,18 @@ func (o *Analysis) workloadsTable() Table {
 func (o *Analysis) statusCell(p *series.Point) Cell {
 	s := o.StatusOf(p)
 	c := verdictCell(p.SLO, p.Need)
-	if p.Class != "" && !p.Valid {
-		return Cell{Text: "INVALID", Kind: Failed}
-	}
 	switch {
 	case p.ByTwin():
 		c.Text += " (twin)"
 	case p.ByHigherLoad():
 		c.Text += " ↑"
 	}
-	switch s.Status {
-	case diagnosis.Ship:
-		c.Text += " " + operatingMark
-		c.Title = "the operating point of its workload"
-	case diagnosis.Invalid:
+	switch {
+	case s.Status == diagnosis.Ship:
+		c.Text, c.Title = c.Text+" "+operatingMark, "the operating point of its workload"
+	case s.Status == diagnosis.Invalid || p.Class != "" && !p.Valid:
 		c = Cell{Text: "INVALID", Kind: Failed}
 	}
-	if s.Text != "" {
-		c.Title = s.Text
-	}
+	c.Title = cmp.Or(s.Text, c.Title)
 	return c
 }

@@ -50,9 +50,7 @@ func (p *printer) briefAnswer(run *Run, o *Analysis) {
 	} else {
 		v := o.View(w)
 		p.line(p.paint(v.Kind, text.Ellipsis(text.Escape(v.Headline), p.width)))
-		if text := cmp.Or(v.Estimate, w.Operating.BringsText()); text != "" {
-			p.wrap("  ", text)
-		}
+		p.wraps("  ", cmp.Or(v.Estimate, w.Operating.BringsText()))
 		p.wrap("  ", v.Text)
 		p.classesAndSettings(&v, mostBriefSettings)
 		notices = run.briefNotices()
@@ -60,13 +58,17 @@ func (p *printer) briefAnswer(run *Run, o *Analysis) {
 	if len(o.Answer.SLO) > 0 {
 		p.wrap("  ", "SLO "+o.SLOLine())
 	}
-	for _, line := range notices {
-		p.wrap("", line)
-	}
+	p.wraps("", notices...)
 }
 
 // briefNotices lack that the run is a prediction: its headline has it.
-func (r *Run) briefNotices() []string { return r.Notices()[min(1, len(r.predictedLines())):] }
+func (r *Run) briefNotices() []string {
+	lines := r.Notices()
+	if r.Manifest.Predicted != nil {
+		lines = lines[1:]
+	}
+	return lines
+}
 
 func (p *printer) classesAndSettings(v *AnswerView, most int) {
 	for _, c := range v.Classes {
@@ -87,24 +89,15 @@ func (o *Analysis) briefTable(width int) (t Table, left int) {
 	all := o.briefColumns()
 	t = tableOf("", "", all)
 	shown, left := o.briefPoints()
-	for _, i := range o.leadingFirst() {
-		s := &o.Series[i]
-		t.addPoints(s, all, func(point int) bool { return shown[[2]int{i, point}] })
-	}
-	return t.keep(fitting(&t, all, width)), left
-}
-
-func (o *Analysis) leadingFirst() []int {
-	var order []int
 	w, _ := o.First()
-	for i := range o.Series {
-		if w != nil && i == w.Series {
-			order = slices.Insert(order, 0, i)
-		} else {
-			order = append(order, i)
+	for _, leading := range []bool{true, false} {
+		for i := range o.Series {
+			if leading == (w != nil && i == w.Series) {
+				t.addPoints(&o.Series[i], all, func(point int) bool { return shown[[2]int{i, point}] })
+			}
 		}
 	}
-	return order
+	return t.keep(fitting(&t, all, width)), left
 }
 
 // briefPoints are those that fit, by series and point: of the leading workload, then quoted ones, then any, the nearest
@@ -210,14 +203,12 @@ func (p *printer) briefEnd(run *Run, o *Analysis) {
 		}
 		p.labelled("trust", v.Trust)
 	}
-	subject := append([]string{run.Manifest.Matrix}, run.subject()...)
-	if tag := run.Tag(); tag != "" {
-		subject = append(subject, tag)
+	state := run.Manifest.State
+	if state == "done" {
+		state = ""
 	}
-	if s := run.Manifest.State; s != "done" {
-		subject = append(subject, s)
-	}
-	p.labelled("run", strings.Trim(strings.Join(subject, " · "), " ·"))
+	subject := slices.Concat([]string{run.Manifest.Matrix}, run.subject(), []string{run.Tag(), state})
+	p.labelled("run", strings.Trim(joined(" · ", subject...), " ·"))
 	p.labelled("more", "bench report "+text.ShellWords([]string{run.Dir})+" --findings")
 }
 

@@ -20,12 +20,8 @@ func ComparisonText(w io.Writer, c *compare.Comparison, screen Screen) error {
 	p := newPrinter(screen)
 	a, f := AnswerComparison(c), NewForest(c)
 	p.wrap(p.paint(a.Kind, text.Escape(a.Lead)), a.Text)
-	for _, s := range a.Notes {
-		p.wrap("  ", s)
-	}
-	for _, s := range ComparisonSides(c) {
-		p.wrap("", s)
-	}
+	p.wraps("  ", a.Notes...)
+	p.wraps("", ComparisonSides(c)...)
 	deciding := f.Deciding()
 	p.forest(&deciding)
 	if len(f.Lines()) > 0 {
@@ -40,31 +36,27 @@ func (p *printer) optionalTable(t Table) {
 }
 
 func (p *printer) captioned(t Table, draw func(Table)) {
-	if len(t.Rows) == 0 {
-		return
-	}
-	p.line("")
-	p.wrap("", t.Caption)
-	draw(t)
-	if t.Note != "" {
-		p.wrap("  ", t.Note)
+	if len(t.Rows) > 0 {
+		p.line("")
+		p.wrap("", t.Caption)
+		draw(t)
+		p.wraps("  ", t.Note)
 	}
 }
 
 // list is for tables too wide for a terminal.
 func (p *printer) list(t Table) {
-	const separator = " · "
-	heads := make([]string, len(t.Columns))
-	for i, c := range t.Columns {
-		heads[i] = strings.TrimSpace(c.Head + " " + c.Unit)
+	var heads []string
+	for _, c := range t.Columns {
+		heads = append(heads, strings.TrimSpace(c.Head+" "+c.Unit))
 	}
-	p.wrap(" ", strings.Join(heads, separator))
+	p.wrap(" ", strings.Join(heads, " · "))
 	for _, row := range t.Rows {
-		texts := make([]string, len(row))
-		for i, c := range row {
-			texts[i] = c.Text
+		var texts []string
+		for _, c := range row {
+			texts = append(texts, c.Text)
 		}
-		p.wrap(" ", strings.Join(texts, separator))
+		p.wrap(" ", strings.Join(texts, " · "))
 	}
 }
 
@@ -82,20 +74,15 @@ func ComparisonMarkdown(w io.Writer, c *compare.Comparison) error {
 		m.line("Changes, worse to the right:") // code after a list would be a part of the list
 		m.code(text)
 	}
-	tables := slices.DeleteFunc(append(ConditionTables(c), FiguresTable(c), StatisticsTable(c)),
-		func(t Table) bool { return len(t.Rows) == 0 })
-	if len(tables) > 0 {
+	details := &markdown{}
+	details.tables(append(ConditionTables(c), FiguresTable(c), StatisticsTable(c))...)
+	if text := details.b.String(); text != "" {
 		m.line("<details><summary>" + unit.Plural(len(f.Lines()), "figure") + ", conditions and statistics</summary>")
-		m.tables(tables...)
+		m.b.WriteString(text)
 		m.line("</details>")
 	}
 	return m.flush(w)
 }
-
-const ComparisonLegend = "Medians over the repeats. Raw change: of these. Change: new against base over runs, with its " +
-	"95 % interval. ~ thin or n too small. Tests: benchmarks/statistics.md#compare"
-
-func ComparisonTitle(c *compare.Comparison) string { return c.New + " against " + c.Base }
 
 func ComparisonSides(c *compare.Comparison) []string {
 	base, changed := 0, 0
@@ -123,7 +110,7 @@ var factOrder = []string{"engine", "server version", "server command", "build in
 	"connections", "client version"}
 
 // factsChanged are what was allowed to differ, and what is only noted, in the order of factOrder.
-func factsChanged(ds []compare.Difference, server string) (texts []string) {
+func factsChanged(c *compare.Comparison, ds []compare.Difference) []string {
 	rank := func(d compare.Difference) int {
 		if d.Allowed {
 			return -1
@@ -135,13 +122,16 @@ func factsChanged(ds []compare.Difference, server string) (texts []string) {
 		return d.Key != "" && !d.Allowed || d.What == "seed"
 	})
 	slices.SortStableFunc(ds, func(a, b compare.Difference) int { return cmp.Compare(rank(a), rank(b)) })
-	for _, d := range ds {
-		texts = append(texts, factText(d, server))
+	server := "server"
+	for _, r := range slices.Backward(c.Sides[1].Runs) { // the first that has one
+		if kind := record.EngineKinds(r.Rows); kind != "" {
+			server = published.EngineName(kind)
+		}
 	}
-	return texts
+	return factTexts(ds, server)
 }
 
-func changedBeside(c *compare.Comparison) []string { return factsChanged(c.Differences, serverName(c)) }
+func changedBeside(c *compare.Comparison) []string { return factsChanged(c, c.Differences) }
 
 // changedThen are the facts that changed in the first night with the case, else those that differ from base.
 func changedThen(c *compare.Comparison, x compare.Case) []string {
@@ -150,40 +140,34 @@ func changedThen(c *compare.Comparison, x compare.Case) []string {
 		ds = append(ds, compare.Difference{What: s.What, Base: s.Was, New: s.Value})
 	}
 	if len(ds) == 0 {
-		return changedBeside(c)
+		ds = c.Differences
 	}
-	return factsChanged(ds, serverName(c))
-}
-
-func serverName(c *compare.Comparison) string {
-	for _, r := range c.Sides[1].Runs {
-		if kind := record.EngineKinds(r.Rows); kind != "" {
-			return published.EngineName(kind)
-		}
-	}
-	return "server"
+	return factsChanged(c, ds)
 }
 
 const widestFact = 30 // columns of each side
 
-// factText is "vLLM 0.20.1 → 0.21.0", "server command --max-num-seqs 128 → --max-num-seqs 256".
-func factText(d compare.Difference, server string) string {
-	what := strings.TrimPrefix(d.What, "fact: ")
-	switch what {
-	case "server version":
-		what = server
-	case "client version":
-		what = "bench"
+// factTexts are "vLLM 0.20.1 → 0.21.0", "server command --max-num-seqs 128 → --max-num-seqs 256".
+func factTexts(ds []compare.Difference, server string) (texts []string) {
+	for _, d := range ds {
+		what := strings.TrimPrefix(d.What, "fact: ")
+		switch what {
+		case "server version":
+			what = server
+		case "client version":
+			what = "bench"
+		}
+		was, is := versionAnswer.ReplaceAllString(d.Base, "$1"), versionAnswer.ReplaceAllString(d.New, "$1")
+		if !strings.Contains(was+is, " | ") { // of runs that differ among themselves
+			was, is = changedWords(was, is)
+		}
+		change := text.Ellipsis(was, widestFact) + " → " + text.Ellipsis(is, widestFact)
+		if text.Ellipsis(was, widestFact) == text.Ellipsis(is, widestFact) { // what differs is cut off
+			change = "differs"
+		}
+		texts = append(texts, what+" "+change)
 	}
-	was, is := versionAnswer.ReplaceAllString(d.Base, "$1"), versionAnswer.ReplaceAllString(d.New, "$1")
-	if !strings.Contains(was+is, " | ") { // of runs that differ among themselves
-		was, is = changedWords(was, is)
-	}
-	was, is = text.Ellipsis(was, widestFact), text.Ellipsis(is, widestFact)
-	if was == is { // what differs is cut off
-		return what + " differs"
-	}
-	return what + " " + was + " → " + is
+	return texts
 }
 
 // versionAnswer is a server's answer to /version.

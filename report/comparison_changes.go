@@ -86,27 +86,29 @@ func (x *changes) differ(c *compare.Comparison) ComparisonAnswer {
 	also := ""
 	if len(other) > 0 {
 		o := &other[0]
-		also, kind = o.Figure+" "+o.Change+", "+o.Verdict()+", "+pointsOf(other), Undecided
+		also, kind = o.Figure+" "+o.Change+verdictAndPoints(other), Undecided
 	}
 	l := &lines[0]
 	return ComparisonAnswer{Lead: l.Figure, Kind: kind,
-		Text: clauses(l.values()+", "+l.Verdict()+", "+pointsOf(lines), also, cmp.Or(changedBeside(c)...))}
+		Text: clauses(l.values()+verdictAndPoints(lines), also, cmp.Or(changedBeside(c)...))}
 }
 
-// pointsOf names the point of the first line, and counts the others of its figure.
-func pointsOf(lines []ForestLine) string {
+// verdictAndPoints are of the first line: they name its point, and count the others of its figure.
+func verdictAndPoints(lines []ForestLine) string {
 	var names []string
 	for _, l := range lines {
 		if l.Figure == lines[0].Figure {
 			names = append(names, PointWords(l.Point))
 		}
 	}
-	return andMorePoints(names)
+	return ", " + lines[0].Verdict() + ", " + andMorePoints(names)
 }
 
 // clauses joins the parts of a sentence that are not empty.
-func clauses(parts ...string) string {
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
+func clauses(parts ...string) string { return joined("; ", parts...) }
+
+func joined(by string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), by)
 }
 
 // rawText names the largest change of figures that are not comparable.
@@ -132,13 +134,11 @@ func (l *ForestLine) lean() float64 {
 func (l *ForestLine) leans() bool { return l.lean() >= verdict.Leaning }
 
 func (l *ForestLine) leanText() string {
-	switch {
-	case !l.leans():
+	if !l.leans() {
 		return "no lean"
-	case l.At > 0:
-		return "likely worse (" + verdict.Probability(l.lean()) + ")"
 	}
-	return "likely better (" + verdict.Probability(l.lean()) + ")"
+	to := map[bool]string{true: "worse", false: "better"}[l.At > 0]
+	return "likely " + to + " (" + verdict.Probability(l.lean()) + ")"
 }
 
 // Verdict is "worse", "no change", or the lean of what is inconclusive: "likely worse (p = 0.97)".
@@ -199,11 +199,6 @@ func sinceText(c *compare.Comparison, x compare.Case) string {
 	return " since " + at.UTC().Format("2 Jan")
 }
 
-func metricWords(key string) string {
-	name, _ := metric.Cut(key)
-	return metric.Words(name)
-}
-
 // changeText is "+5.1 % [+3.9, +6.3]"; of a figure that was not tested the raw change, with "~" if n is too small.
 func changeText(m *compare.Metric) string {
 	switch {
@@ -217,10 +212,7 @@ func changeText(m *compare.Metric) string {
 
 // signed is a change with its sign and unit: "+5.1 %"; of a share "+0.5 points".
 func signed(m *compare.Metric, change float64) string {
-	if metric.IsShare(m.Name) {
-		return percentDigits(change) + " points"
-	}
-	return percentDigits(change) + " %"
+	return percentDigits(change) + map[bool]string{true: " points", false: " %"}[metric.IsShare(m.Name)]
 }
 
 func withinText(x stats.Interval) string {
@@ -240,10 +232,10 @@ func percentDigits(share float64) string {
 		decimals = 2
 	}
 	text := strconv.FormatFloat(x, 'f', decimals, 64)
-	if strings.Trim(text, "-0.") == "" {
+	switch {
+	case strings.Trim(text, "-0.") == "":
 		return "0"
-	}
-	if x > 0 {
+	case x > 0:
 		return "+" + text
 	}
 	return text

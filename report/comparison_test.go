@@ -237,7 +237,8 @@ func TestComparisonStates(t *testing.T) {
 			t.Errorf("%q, not %q", got, want)
 		}
 	}
-	left := LeftOutTable("l", "", []compare.LeftOut{{Run: "night-5", Why: "model a (new: b)"}, {Run: "night-6", Row: "A-r1"}})
+	left := ConditionTables(&compare.Comparison{LeftOut: []compare.LeftOut{{Run: "night-5", Why: "model a (new: b)"},
+		{Run: "night-6", Row: "A-r1"}}})[4]
 	if left.Rows[0][1].Text != "all" || left.Rows[1][1].Text != "A-r1" {
 		t.Errorf("%+v", left.Rows)
 	}
@@ -283,12 +284,12 @@ func TestFactText(t *testing.T) {
 		{"", "x", "none → x"},
 	} {
 		d := compare.Difference{What: "server command", Base: x[0], New: x[1]}
-		if got := factText(d, "vLLM"); got != "server command "+x[2] {
+		if got := factTexts([]compare.Difference{d}, "vLLM")[0]; got != "server command "+x[2] {
 			t.Errorf("%q, want %q", got, x[2])
 		}
 	}
 	long := compare.Difference{What: "fact: image", Base: strings.Repeat("a", 70), New: "b"}
-	if got := factText(long, ""); got != "image "+strings.Repeat("a", 29)+"… → b" {
+	if got := factTexts([]compare.Difference{long}, "")[0]; got != "image "+strings.Repeat("a", 29)+"… → b" {
 		t.Error(got)
 	}
 	for name, want := range map[string]string{"chat": "chat",

@@ -52,10 +52,9 @@ func (d *Decisions) Add(dir string, r *Run) {
 		}
 	}
 	for i := range o.Answer.Settings {
-		g := &o.Answer.Settings[i]
-		for j := range g.Settings {
-			if x := &g.Settings[j]; g.OfServer {
-				d.compared(of, g, x)
+		if g := &o.Answer.Settings[i]; g.OfServer {
+			for j := range g.Settings {
+				d.compared(of, g, &g.Settings[j])
 			}
 		}
 	}

@@ -47,14 +47,10 @@ func (d *Document) Add(r *Run, o Analysis) {
 
 func (r *Run) Headline() *compare.Headline {
 	o := r.Analyze()
-	h := &compare.Headline{State: r.Manifest.State, Rows: len(r.Stored()), Planned: len(r.Stored()) +
-		len(r.Missing), Server: r.engine(),
-		Workloads: len(o.Answer.Workloads), Verdict: string(o.Answer.Verdict),
-		Invalid: o.Answer.Trust.Invalid, Cautions: o.Answer.Trust.Cautions,
-		Trust: o.Answer.Trust.Text}
-	if tag := r.Tag(); tag != "" {
-		h.Server = strings.ToLower(tag)
-	}
+	rows, trust := len(r.Stored()), o.Answer.Trust
+	h := &compare.Headline{State: r.Manifest.State, Rows: rows, Planned: rows + len(r.Missing),
+		Server: cmp.Or(strings.ToLower(r.Tag()), r.engine()), Workloads: len(o.Answer.Workloads),
+		Verdict: string(o.Answer.Verdict), Invalid: trust.Invalid, Cautions: trust.Cautions, Trust: trust.Text}
 	if a := o.Time.Answer; a != nil {
 		h.GPUSeconds = a.GPUSeconds
 	}
@@ -79,19 +75,14 @@ func (r *Run) Headline() *compare.Headline {
 	if len(p.Classes) > 0 { // those of all classes describe none
 		return h
 	}
-	h.TTFT = headlinePercentile(p.TTFT, o.limitedStat("ttft"))
-	h.TPOT = headlinePercentile(p.TPOT, o.limitedStat("tpot"))
+	percentile := func(ps record.Percentiles, stat string) *compare.Percentile {
+		p, measured := ps.Get(stat)
+		mark, ms, bounded := p.Mark()
+		if !measured || !bounded {
+			return nil
+		}
+		return &compare.Percentile{Stat: stat, Text: mark + formatMs(ms), Ms: ms}
+	}
+	h.TTFT, h.TPOT = percentile(p.TTFT, o.limitedStat("ttft")), percentile(p.TPOT, o.limitedStat("tpot"))
 	return h
-}
-
-func headlinePercentile(ps record.Percentiles, stat string) *compare.Percentile {
-	p, measured := ps.Get(stat)
-	if !measured {
-		return nil
-	}
-	_, ms, bounded := p.Mark()
-	if !bounded {
-		return nil
-	}
-	return &compare.Percentile{Stat: stat, Text: LatencyCell(ps, stat).Text, Ms: ms}
 }

@@ -125,12 +125,11 @@ func (r *Run) madeBy(by Evaluation, row *record.Row) bool {
 
 func (r *Run) setHardware(by experiment.Target) {
 	t := &r.Manifest.Target
-	t.Hardware, t.GPUs, t.Precision = cmp.Or(by.Hardware, t.Hardware), cmp.Or(by.GPUs, t.GPUs), cmp.Or(by.Precision,
-		t.Precision)
-	r.Manifest.Unspecified = slices.DeleteFunc(slices.Clone(r.Manifest.Unspecified), func(key string) bool {
-		return key == "hardware" && t.Hardware != "" || key == "gpus" && t.GPUs > 0 || key == "precision" &&
-			t.Precision != ""
-	})
+	t.Hardware, t.GPUs = cmp.Or(by.Hardware, t.Hardware), cmp.Or(by.GPUs, t.GPUs)
+	t.Precision = cmp.Or(by.Precision, t.Precision)
+	known := map[string]bool{"hardware": t.Hardware != "", "gpus": t.GPUs > 0, "precision": t.Precision != ""}
+	r.Manifest.Unspecified = slices.DeleteFunc(slices.Clone(r.Manifest.Unspecified),
+		func(key string) bool { return known[key] })
 }
 
 func (by *Evaluation) statesHardware() bool {
@@ -142,9 +141,9 @@ func (r *Run) clientUsage(row *record.Row) (*telemetry.Usage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the telemetry of %s: %w", row.ID, err)
 	}
-	samples := make([]telemetry.Sample, len(stored))
-	for i, s := range stored {
-		samples[i] = *s
+	var samples []telemetry.Sample
+	for _, s := range stored {
+		samples = append(samples, *s)
 	}
 	u := telemetry.Summarize(samples, row.Window.StartUs, row.Window.EndUs)
 	if u == nil || row.Client == nil {
@@ -217,18 +216,17 @@ func (e *Evaluated) Lines() []string {
 		return nil
 	}
 	lines := []string{e.Text}
-	if n := len(e.open); n > 0 {
-		lines = append(lines, "without readable records, so UNDECIDED: "+andMore(e.open[0], n-1))
-	} else if n := len(e.Stored); n > 0 {
-		lines = append(lines, "without records, with the verdicts of the file: "+andMore(e.Stored[0], n-1))
+	if len(e.open) > 0 {
+		lines = append(lines, "without readable records, so UNDECIDED: "+andMore(e.open))
+	} else if len(e.Stored) > 0 {
+		lines = append(lines, "without records, with the verdicts of the file: "+andMore(e.Stored))
 	}
 	return lines
 }
 
 // limitsText is the limits that all rows have, and whether rows have others: "ttft_p95 ≤ 1 s, others by row".
 func limitsText(specs []*experiment.Spec) string {
-	common := limitsOf(specs[0])
-	differ := false
+	common, differ := limitsOf(specs[0]), false
 	for _, s := range specs[1:] {
 		own := limitsOf(s)
 		differ = differ || !slices.Equal(own, limitsOf(specs[0]))
@@ -258,11 +256,8 @@ func limitsOf(s *experiment.Spec) (texts []string) {
 		add(l, "each."+l.Key, "")
 	}
 	for _, c := range s.Mix {
-		if len(c.SLO) == 0 {
-			continue
-		}
 		for _, l := range s.ClassSLO(c).Limits {
-			if !slices.Contains(s.SLO.Limits, l) {
+			if len(c.SLO) > 0 && !slices.Contains(s.SLO.Limits, l) {
 				add(l, l.Key, c.Name)
 			}
 		}

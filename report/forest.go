@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"bench/experiment/metric"
 	"bench/experiment/stats"
+	"bench/experiment/text"
+	"bench/experiment/unit"
 	"bench/report/compare"
 )
 
@@ -109,9 +112,10 @@ func (f *Forest) Deciding() Forest {
 	return f.Cut(few)
 }
 
-func (l *ForestLine) decides() bool {
-	g := l.Metric.Gate
-	return g == stats.Fail || g == stats.Undecided || l.Mark == MarkWorse || l.Mark == MarkBetter
+func (l *ForestLine) decides() bool { return l.gated() || l.Mark == MarkWorse || l.Mark == MarkBetter }
+
+func (l *ForestLine) gated() bool {
+	return l.Metric.Gate == stats.Fail || l.Metric.Gate == stats.Undecided
 }
 
 func newForestLine(point string, m *compare.Metric) (l ForestLine, ok bool) {
@@ -126,7 +130,8 @@ func newForestLine(point string, m *compare.Metric) (l ForestLine, ok bool) {
 		if l.Mark = ForestMark(m.Verdict); l.Mark == MarkInconclusive && m.Gate == stats.Pass {
 			l.Mark = MarkPass
 		}
-		l.At, l.Within = compare.WorseBy(m.Name, *m.Change), worseInterval(m.Name, m.CI95)
+		lo, hi := compare.WorseBy(m.Name, m.CI95.Lo), compare.WorseBy(m.Name, m.CI95.Hi)
+		l.At, l.Within = compare.WorseBy(m.Name, *m.Change), stats.Interval{Lo: min(lo, hi), Hi: max(lo, hi)}
 	case m.RawChange != nil:
 		l.Mark, l.At = MarkRaw, compare.WorseBy(m.Name, *m.RawChange)
 	default:
@@ -135,22 +140,14 @@ func newForestLine(point string, m *compare.Metric) (l ForestLine, ok bool) {
 	return l, true
 }
 
-func worseInterval(figure string, x stats.Interval) stats.Interval {
-	lo, hi := compare.WorseBy(figure, x.Lo), compare.WorseBy(figure, x.Hi)
-	return stats.Interval{Lo: min(lo, hi), Hi: max(lo, hi)}
-}
-
-const (
-	failed = 0
-	beside = 10 // the first of the lines that are folded
-)
+const beside = 10 // the first of the lines that are folded
 
 func (l *ForestLine) rankOf(gated bool) int {
 	switch {
-	case !l.main(gated):
+	case l.Metric.Threshold == nil && (!l.chief() || gated && l.Mark != MarkWorse):
 		return beside + slices.Index(ForestMarks, l.Mark)
 	case l.Metric.Gate == stats.Fail:
-		return failed
+		return 0
 	case l.Metric.Gate == stats.Undecided:
 		return 1
 	case l.Mark == MarkWorse:
@@ -161,16 +158,13 @@ func (l *ForestLine) rankOf(gated bool) int {
 	return 4 + slices.Index(ForestMarks, l.Mark)
 }
 
-func (l *ForestLine) main(gated bool) bool {
-	return l.Metric.Threshold != nil || l.chief() && (!gated || l.Mark == MarkWorse)
-}
-
 func (l *ForestLine) chief() bool {
 	m := l.Metric
+	carried := m.BaseQuoted.Grade.Worst(m.NewQuoted.Grade) != stats.NoBound
 	switch {
 	case !m.Limited && !slices.Contains(headlineFigures, m.Name):
 		return false
-	case l.Mark == MarkRaw && !((l.Refused || m.Limited) && l.carried()):
+	case l.Mark == MarkRaw && !((l.Refused || m.Limited) && carried):
 		return false
 	}
 	return !metric.IsShare(m.Name) || l.At != 0
@@ -183,10 +177,6 @@ func (l *ForestLine) Tip() string {
 	}
 	base, changed := sideCells(l.Metric)
 	return fmt.Sprintf("%s\n%s: %s → %s\n%s\n%s", l.Point, l.Figure, base.Text, changed.Text, l.Change, why)
-}
-
-func (l *ForestLine) carried() bool {
-	return l.Metric.BaseQuoted.Grade.Worst(l.Metric.NewQuoted.Grade) != stats.NoBound
 }
 
 // reachOf: a change many times as large as the others does not hide them.
@@ -212,6 +202,7 @@ func reachOf(lines []ForestLine) float64 {
 	return niceReach(max(reach, 0.01))
 }
 
+// niceReach is the next of 1, 2, 3, 5, 10, … times a power of ten.
 func niceReach(x float64) float64 {
 	scale := math.Pow(10, math.Floor(math.Log10(x)))
 	for _, step := range []float64{1, 2, 3, 5} {
@@ -242,6 +233,89 @@ func (m ForestMark) Text() string {
 }
 
 func (m ForestMark) Kind() Kind {
-	return map[ForestMark]Kind{MarkWorse: Failed, MarkBetter: Passed, MarkInconclusive: Undecided,
-		MarkRaw: Faint}[m]
+	return map[ForestMark]Kind{MarkWorse: Failed, MarkBetter: Passed, MarkInconclusive: Undecided, MarkRaw: Faint}[m]
+}
+
+const (
+	narrowestBar = 19
+	widestBar    = 41
+	widestLabel  = 48
+	mostLinesOf  = 12 // of a forest
+)
+
+func (p *printer) forest(f *Forest) {
+	lines := f.Main[:min(mostLinesOf, len(f.Main))]
+	if len(lines) == 0 {
+		return
+	}
+	label, numbers := 0, 0
+	texts := make([]string, len(lines))
+	for i := range lines {
+		texts[i] = lines[i].Change
+		if lines[i].gated() {
+			texts[i] += " " + string(lines[i].Metric.Gate)
+		}
+		label, numbers = max(label, text.Width(lines[i].label())), max(numbers, text.Width(texts[i]))
+	}
+	label = min(label, widestLabel, max(narrowestName, p.width-numbers-narrowestBar-4))
+	bar := min(widestBar, p.width-label-numbers-4)
+	bar = max(narrowestBar, bar-(1-bar%2)) // zero is in its middle
+	p.line("")
+	reach := unit.Brief(100*f.Reach, 3) + " %"
+	left, right, scale := reach+" better", reach+" worse", ""
+	if text.Width(left) > bar/2-1 { // no room for the scale
+		left, right, scale = "better", "worse", "   axis to "+reach
+	}
+	p.line(strings.Repeat(" ", label+2) + text.Pad(left, bar/2) + "0" + text.PadLeft(right, bar/2))
+	for i := range lines {
+		l := &lines[i]
+		name := text.Pad(text.Shorten(l.label(), label), label)
+		p.line(name + "  " + p.bar(l, f.Reach, bar) + "  " + p.paint(l.Mark.Kind(), texts[i]))
+	}
+	var marks []string
+	for _, mark := range ForestMarks {
+		if slices.ContainsFunc(lines, func(l ForestLine) bool { return l.Mark == mark }) {
+			marks = append(marks, mark.Text()+" "+string(mark))
+		}
+	}
+	if slices.ContainsFunc(lines, func(l ForestLine) bool { return l.Limit > 0 }) {
+		marks = append(marks, "┆ threshold")
+	}
+	p.wrap("  ", strings.Join(append(marks, "├─┤ 95 % interval"), "   ")+scale)
+}
+
+func (l *ForestLine) label() string { return text.Escape(l.Point + " " + l.Figure) }
+
+// bar draws a line between -reach and reach. An arrow leads to what lies beyond.
+func (p *printer) bar(l *ForestLine, reach float64, width int) string {
+	cells := slices.Repeat([]string{" "}, width)
+	at := func(x float64) int {
+		return max(0, min(width-1, int(math.Round((x/reach+1)/2*float64(width-1)))))
+	}
+	if l.Mark != MarkRaw {
+		from, to := at(l.Within.Lo), at(l.Within.Hi)
+		for i := from; i <= to; i++ {
+			cells[i] = "─"
+		}
+		cells[from], cells[to] = "├", "┤"
+		if l.Within.Lo < -reach {
+			cells[from] = "←"
+		}
+		if l.Within.Hi > reach {
+			cells[to] = "→"
+		}
+	}
+	cells[width/2] = map[bool]string{true: "│", false: "┼"}[cells[width/2] == " "]
+	if l.Limit > 0 && l.Limit <= reach {
+		cells[at(l.Limit)] = "┆"
+	}
+	mark := at(l.At)
+	switch {
+	case l.At > reach:
+		cells[width-1], mark = "→", width-2
+	case l.At < -reach:
+		cells[0], mark = "←", 1
+	}
+	cells[mark] = p.paint(l.Mark.Kind(), l.Mark.Text())
+	return strings.Join(cells, "")
 }

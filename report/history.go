@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
+	"bench/experiment/metric"
 	"bench/experiment/stats"
 	"bench/experiment/text"
 	"bench/experiment/unit"
@@ -27,12 +29,7 @@ func HistoryText(w io.Writer, h *compare.History, screen Screen) error {
 			lead += ":"
 		}
 		p.wrap(p.paint(a.Kind, text.Escape(lead)), strings.TrimPrefix(rest, " "))
-		if a.Alarm != "" {
-			p.wrap("  ", a.Alarm)
-		}
-		for _, note := range a.Notes {
-			p.wrap("  ", note)
-		}
+		p.wraps("  ", append([]string{a.Alarm}, a.Notes...)...)
 		p.wrap("", GroupTitle(g))
 		for _, t := range []Table{alarmTable(g), changeTable(g), gateTableOf(g)} {
 			p.captioned(t, p.list)
@@ -46,20 +43,19 @@ func HistoryText(w io.Writer, h *compare.History, screen Screen) error {
 
 func HistoryMarkdown(w io.Writer, h *compare.History) error {
 	m := &markdown{}
-	for i := range h.Groups {
-		g := &h.Groups[i]
-		a := AnswerGroup(g)
+	for _, g := range h.Groups {
+		a := AnswerGroup(&g)
 		m.line("# " + escapeMarkdown(a.Lead))
 		if a.Alarm != "" {
 			m.line("**" + escapeMarkdown(a.Alarm) + "**")
 		}
-		m.line(escapeMarkdown(GroupTitle(g)))
+		m.line(escapeMarkdown(GroupTitle(&g)))
 		for _, note := range a.Notes {
 			m.line("- " + escapeMarkdown(note))
 		}
-		m.tables(append(GroupTables(g), TrendsTable(g))...)
+		m.tables(append(GroupTables(&g), TrendsTable(&g))...)
 	}
-	m.table(UnreadTable(h))
+	m.tables(UnreadTable(h))
 	return m.flush(w)
 }
 
@@ -94,7 +90,7 @@ func gateTableOf(g *compare.Group) Table {
 		for _, r := range n.Regressions {
 			change := Cell{Text: "not known", Kind: Faint}
 			if r.Change != nil {
-				change = Cell{Text: compare.Percent(*r.Change, true) + " worse", Kind: Failed}
+				change = worseCell(*r.Change, true)
 			}
 			t.Add(TextCell(n.Run), TextCell(compare.OfClass(r.Point, r.Class)), TextCell(r.Metric), change,
 				TextCell(r.Since))
@@ -112,8 +108,7 @@ func unwatchedTable(g *compare.Group) Table {
 	type gap struct{ why, point string }
 	var gaps []gap
 	figures := map[gap][]string{}
-	for i := range g.Trends {
-		tr := &g.Trends[i]
+	for _, tr := range g.Trends {
 		if tr.Unwatched == "" || tr.Unwatched == compare.TrendEnded {
 			continue
 		}
@@ -138,16 +133,14 @@ func worseCell(size float64, worse bool) Cell {
 
 func alarmTable(g *compare.Group) Table {
 	t := newTable("alarms", "Alarms", "point", "figure", "change", "since", "value #", "expected", "nights")
-	for i := range g.Trends {
-		tr := &g.Trends[i]
+	for _, tr := range g.Trends {
 		if a := tr.Alarm; a != nil {
 			expected := "before: " + Quantity(a.Before, tr.Unit)
 			if a.Expected != nil {
 				expected = IntervalText(*a.Expected, tr.Unit)
 			}
-			t.Add(TextCell(tr.Point), TextCell(tr.Metric), worseCell(a.Size, a.Worse),
-				TextCell(Date(a.Since)), TextCell(Quantity(a.X, tr.Unit)),
-				TextCell(expected), TextCell(unit.Plural(a.Nights, "night")))
+			t.Add(TextCell(tr.Point), TextCell(tr.Metric), worseCell(a.Size, a.Worse), TextCell(Date(a.Since)),
+				TextCell(Quantity(a.X, tr.Unit)), TextCell(expected), TextCell(unit.Plural(a.Nights, "night")))
 		}
 	}
 	return t
@@ -155,8 +148,7 @@ func alarmTable(g *compare.Group) Table {
 
 func changeTable(g *compare.Group) Table {
 	t := newTable("changes", "Changes", "point", "figure", "since", "change", "other changes", "before #", "after #")
-	for i := range g.Trends {
-		tr := &g.Trends[i]
+	for _, tr := range g.Trends {
 		add := func(since time.Time, change, suspects Cell, before, after float64) {
 			t.Add(TextCell(tr.Point), TextCell(tr.Metric), TextCell(Day(since)), change, suspects,
 				TextCell(Quantity(before, tr.Unit)), TextCell(Quantity(after, tr.Unit)))
@@ -187,10 +179,8 @@ func Suspects(c compare.Change) string {
 }
 
 func TrendsTable(g *compare.Group) Table {
-	t := newTable("trends", "Trends", "point", "figure", "last night #", "95 % interval", "nights #",
-		"last change")
-	for i := range g.Trends {
-		tr := &g.Trends[i]
+	t := newTable("trends", "Trends", "point", "figure", "last night #", "95 % interval", "nights #", "last change")
+	for _, tr := range g.Trends {
 		last := tr.Nights[len(tr.Nights)-1]
 		changed := Cell{Text: "none", Kind: Faint}
 		if n := len(tr.Changes); n > 0 {
@@ -215,4 +205,118 @@ func UnreadTable(h *compare.History) Table {
 		t.Add(TextCell(n.Dir), TextCell(n.Error))
 	}
 	return t
+}
+
+type GroupAnswer struct {
+	Kind  Kind
+	Lead  string   // the gate of the last night: "FAIL: TPOT p50 +8.0 % …"; without one, the alarms
+	Alarm string   // "1 alarm: TPOT p50 +6 % since 2026-11-20, A"; empty: none, or it leads
+	Notes []string // what got better, what is not watched, what the gate found
+}
+
+// HistoryTitle is the lead of the group with the latest night.
+func HistoryTitle(h *compare.History) string {
+	if len(h.Groups) == 0 {
+		return "History"
+	}
+	latest := slices.MaxFunc(h.Groups, func(a, b compare.Group) int {
+		return a.Nights[len(a.Nights)-1].StartedAt.Compare(b.Nights[len(b.Nights)-1].StartedAt)
+	})
+	return AnswerGroup(&latest).Lead
+}
+
+func AnswerGroup(g *compare.Group) GroupAnswer {
+	worse, better := alarmsOf(g)
+	watched, unwatched := 0, unwatchedTable(g)
+	for _, t := range g.Trends {
+		if t.Unwatched == "" {
+			watched++
+		}
+	}
+	a := GroupAnswer{Kind: Passed, Lead: "no alarm in " + unit.Plural(g.Quiet, "night")}
+	if g.Quiet == 0 {
+		a.Lead = "no alarm for the worse"
+	}
+	switch {
+	case len(worse) > 0:
+		a.Kind, a.Lead = Failed, unit.Plural(len(worse), "alarm")+": "+firstThree(worse, "; ")
+	case watched == 0 && len(better) == 0:
+		a.Kind, a.Lead = Undecided, "not watched yet: no point in the last night has a figure"
+		if len(unwatched.Rows) > 0 {
+			a.Lead = "not watched yet: " + unwatched.Rows[0][1].Text
+		}
+	}
+	if last := g.Nights[len(g.Nights)-1].Gate; last != nil {
+		if len(worse) > 0 {
+			a.Alarm = a.Lead
+		} else {
+			a.Notes = append(a.Notes, a.Lead)
+		}
+		a.Kind, a.Lead = verdictKind(last.Verdict), cmp.Or(last.Line, string(last.Verdict))
+		if last.Verdict != stats.Fail { // whose sentence is whole
+			a.Lead, _, _ = strings.Cut(a.Lead, "; ")
+		}
+	}
+	if len(better) > 0 {
+		a.Notes = append(a.Notes, "better: "+firstThree(better, "; "))
+	}
+	if n := g.Live(); watched < n && watched > 0 {
+		text := fmt.Sprintf("not watched: %d of %s: ", n-watched, unit.Plural(n, "figure"))
+		for i, row := range unwatched.Rows {
+			if i > 0 {
+				text += "; and " + unit.Plural(len(unwatched.Rows)-1, "more point")
+				break
+			}
+			text += row[0].Text + ": " + row[1].Text
+		}
+		a.Notes = append(a.Notes, text)
+	}
+	if s := gatesText(g); s != "" {
+		a.Notes = append(a.Notes, s)
+	}
+	if n := len(g.UnreadGates); n > 0 {
+		why, _, _ := strings.Cut(g.UnreadGates[n-1].Error, "\n")
+		a.Notes = append(a.Notes, fmt.Sprintf("gate unreadable in %s: %s", unit.Plural(n, "night"), why))
+	}
+	return a
+}
+
+func alarmsOf(g *compare.Group) (worse, better []string) {
+	all := slices.DeleteFunc(slices.Clone(g.Trends), func(t compare.Trend) bool { return t.Alarm == nil })
+	slices.SortStableFunc(all, func(a, b compare.Trend) int {
+		return cmp.Compare(math.Abs(b.Alarm.Size), math.Abs(a.Alarm.Size))
+	})
+	for _, t := range all {
+		text := fmt.Sprintf("%s %s since %s, %s", metric.Words(t.Metric), compare.Percent(t.Alarm.Size, true),
+			Date(t.Alarm.Since), PointWords(t.Point))
+		if t.Alarm.Worse {
+			worse = append(worse, text)
+		} else {
+			better = append(better, text)
+		}
+	}
+	return worse, better
+}
+
+func firstThree(all []string, by string) string {
+	const shown = 3
+	s := strings.Join(all[:min(shown, len(all))], by)
+	if more := len(all) - shown; more > 0 {
+		s += fmt.Sprintf("%sand %d more", by, more)
+	}
+	return s
+}
+
+func gatesText(g *compare.Group) string {
+	if len(g.Gates) == 0 {
+		return ""
+	}
+	counts, last := map[string]int{}, ""
+	for _, n := range g.Gates {
+		counts[string(n.Verdict)]++
+		if n.Verdict == stats.Fail {
+			last = "; last FAIL " + n.Run
+		}
+	}
+	return fmt.Sprintf("gate in %s: %s", unit.Plural(len(g.Gates), "night"), unit.Counts(counts)) + last
 }

@@ -25,14 +25,13 @@ func (m *markdown) flush(w io.Writer) error {
 
 func (m *markdown) tables(tables ...Table) {
 	for _, t := range tables {
-		m.table(t)
+		if len(t.Rows) > 0 {
+			m.table(t)
+		}
 	}
 }
 
 func (m *markdown) table(t Table) {
-	if len(t.Rows) == 0 {
-		return
-	}
 	m.line("## " + escapeMarkdown(t.Caption))
 	if t.Note != "" {
 		m.line(escapeMarkdown(t.Note))
@@ -44,9 +43,9 @@ func (m *markdown) table(t Table) {
 	for _, row := range t.Rows {
 		var line []string
 		for _, c := range row {
-			lines := strings.Split(c.Text, "\n")
-			for i := range lines {
-				lines[i] = escapeMarkdown(lines[i])
+			var lines []string
+			for part := range strings.SplitSeq(c.Text, "\n") {
+				lines = append(lines, escapeMarkdown(part))
 			}
 			text := strings.Join(lines, "<br>")
 			if c.Tag != "" {
@@ -127,11 +126,8 @@ func escapeMarkdown(s string) string {
 			r == '~' && !((unicode.IsSpace(before) || strings.ContainsRune("([", before)) && word(after)),
 			r == ']' && strings.ContainsRune("([:", after):
 			b.WriteString("\\" + string(r))
-		case r == '<' && !unicode.IsSpace(after),
-			r == '>' && i == 0,
-			r == '&' && (word(after) || after == '#'),
-			r == '@',
-			r == ':' && after == '/' && at(i+2) == '/',
+		case r == '<' && !unicode.IsSpace(after), r == '>' && i == 0, r == '&' && (word(after) || after == '#'),
+			r == '@', r == ':' && after == '/' && at(i+2) == '/',
 			r == '.' && strings.EqualFold(string(runes[max(0, i-3):i]), "www"):
 			fmt.Fprintf(&b, "&#%d;", r)
 		default:
@@ -150,7 +146,7 @@ func Markdown(w io.Writer, runs ...*Run) error {
 		for _, text := range x.Cautions {
 			m.line("Caution: " + escapeMarkdown(text))
 		}
-		m.table(x.Table())
+		m.tables(x.Table())
 	}
 	for _, run := range runs {
 		m.run(run)
@@ -165,10 +161,10 @@ func (m *markdown) run(r *Run) {
 	if r.Shadow != nil {
 		m.tables(shadowTable(r.Shadow), shadowLoadTable(r.Shadow))
 	}
-	m.tables(r.tilingTable(), r.sessionsTable(), r.reasoningTable(),
-		r.answersTable(), r.speculationTable(), r.workersTable(), limits, predicted)
+	m.tables(r.tilingTable(), r.sessionsTable(), r.reasoningTable(), r.answersTable(), r.speculationTable(),
+		r.workersTable(), limits, predicted)
 	if p := o.publishedPoint(); p != nil {
-		m.table(o.publishedTable(p))
+		m.tables(o.publishedTable(p))
 	}
 	m.tables(o.racedTable(), o.settingsTable(), o.workloadsTable(), o.pointsTable())
 	m.line("`★` operating point of its workload, `↑` a higher load passes, `(twin)` the fitted model " +

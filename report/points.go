@@ -2,13 +2,16 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
+	"bench/experiment/stats"
 	"bench/experiment/unit"
+	"bench/experiment/verdict"
 )
 
 // closedLoop marks rows without a schedule: their latencies count from the moment a worker is free.
@@ -32,7 +35,7 @@ func pointCell(s *series.Series, p *series.Point) Cell {
 func (o *Analysis) pointsTable() Table {
 	columns := o.pointColumns()
 	t := tableOf("points", "Points", columns)
-	o.eachClass(func(s *series.Series, p *series.Point) { t.addPoint(s, p, columns) })
+	o.Each(func(s *series.Series, p *series.Point) { t.addPoint(s, p, columns) })
 	return t.withoutEmpty()
 }
 
@@ -40,7 +43,9 @@ func (o *Analysis) pointColumns() []pointColumn {
 	percentiles := func(latency string, names ...string) (out []pointColumn) {
 		for _, name := range names {
 			out = append(out, ofPoint(metric.Words(latency)+" "+name+"|ms # ?"+latency, always,
-				func(p *series.Point) Cell { return besideSend(limitedPercentile(p, latency, name), p, latency, name) }))
+				func(p *series.Point) Cell {
+					return besideSend(limitedPercentile(p, latency, name), p, latency, name)
+				}))
 		}
 		return out
 	}
@@ -92,19 +97,18 @@ func (o *Analysis) limitedOr(one, latency string) []string {
 // limitedStat is one percentile of a latency that a limit is on, else p95.
 func (o *Analysis) limitedStat(latency string) string { return o.limitedStats(latency)[1] }
 
+// completed is the sample size of a point: that of its smallest repeat.
+func completed(p *series.Point) Cell { return count(p.Completed()) }
+
 func sampleCell(p *series.Point) Cell {
 	c := completed(p)
 	if f := failures(p); f.Kind == Failed {
-		c.Kind, c.Tag, c.Title = Failed, f.Text+" failed", f.Title
+		c.Kind, c.Tag, c.Title = Failed, f.Text+" failed", f.Tag
 	}
 	return c
 }
 
-// completed is the sample size of a point: that of its smallest repeat.
-func completed(p *series.Point) Cell {
-	return count(p.Completed())
-}
-
+// failures is absent if there are none.
 func failures(p *series.Point) Cell {
 	n, classes := 0, map[string]int{}
 	for _, r := range p.Rows {
@@ -113,12 +117,10 @@ func failures(p *series.Point) Cell {
 			classes[class] += k
 		}
 	}
-	c := count(n)
-	if n > 0 {
-		c.Kind, c.Tag = Failed, unit.Counts(classes)
-		c.Title = c.Tag
+	if n == 0 {
+		return Absent()
 	}
-	return c
+	return Cell{Text: unit.Count(n), Kind: Failed, Tag: unit.Counts(classes), Title: unit.Counts(classes)}
 }
 
 // validityCell counts the findings of a point that are no notes; the tooltip names them.
@@ -140,22 +142,15 @@ func (o *Analysis) seriesTable() Table {
 			if k.Point == nil {
 				return Cell{Text: k.Why, Kind: Faint}
 			}
-			return TextCell(kneeText(s, k))
+			c := TextCell(s.Points[*k.Point].Load + ": " + k.Why)
+			if r := k.Resampled; r != nil && r.Share < 1 {
+				c.Text += " (same point in " + share(r.Share) + " of resampled repeats)"
+			}
+			return c
 		}
 		t.Add(TextCell(s.Label()), knee(s.Saturation), knee(s.Knee))
 	}
 	return t
-}
-
-func kneeText(s *series.Series, k series.LoadLimit) string {
-	text := k.Why
-	if r := k.Resampled; r != nil && r.Share < 1 {
-		text += fmt.Sprintf(" (same point in %s of resampled repeats)", unit.Format(r.Share, "share"))
-	}
-	if k.Point != nil {
-		text = s.Points[*k.Point].Load + ": " + text
-	}
-	return text
 }
 
 func (o *Analysis) percentilesTable(latency string) Table {
@@ -183,4 +178,95 @@ func (o *Analysis) percentilesTable(latency string) Table {
 
 func (o *Analysis) PerGPU() bool {
 	return !o.any(func(p *series.Point) bool { return p.OutputTokensPerSPerGPU == nil })
+}
+
+func (o *Analysis) groupTables() []Table {
+	return []Table{
+		o.groupsTable("classes", "Classes", "class",
+			func(r *record.Row) map[string]record.Summary { return r.Classes }),
+		o.groupsTable("categories", "Categories of prompts", "category",
+			func(r *record.Row) map[string]record.Summary { return r.Categories }),
+		o.groupsTable("models", "Models and adapters", "model",
+			func(r *record.Row) map[string]record.Summary { return r.Models }),
+		o.groupsTable("replicas", "Replicas", "replica",
+			func(r *record.Row) map[string]record.Summary { return r.Replicas }),
+	}
+}
+
+const mostGroups = 12
+
+func (p *printer) groups(o *Analysis) {
+	left := mostGroups
+	for _, t := range o.groupTables()[1:3] {
+		left -= p.few(t, left, "report.html, tab Latency")
+	}
+}
+
+// few writes the first rows of a table, and where the others are. It returns the number of those that it wrote.
+func (p *printer) few(t Table, most int, where string) int {
+	more := len(t.Rows) - most
+	t.Rows = t.Rows[:min(len(t.Rows), most)]
+	p.optionalTable(t)
+	if more > 0 {
+		p.line(fmt.Sprintf("and %d more: %s", more, where))
+	}
+	return len(t.Rows)
+}
+
+func (o *Analysis) groupsTable(id, caption, head string,
+	groups func(*record.Row) map[string]record.Summary) Table {
+	t := newTable(id, caption, "point", head, "n #", "TTFT p50|ms # ?ttft", "TTFT p99|ms # ?ttft",
+		"TPOT p50|ms # ?tpot", "E2E p99|ms # ?e2e")
+	o.Each(func(s *series.Series, p *series.Point) {
+		samples := map[string][3][]*stats.Summary{}
+		for _, r := range p.Rows {
+			for name, c := range groups(r) {
+				x := samples[name]
+				samples[name] = [3][]*stats.Summary{append(x[0], c.TTFT), append(x[1], c.TPOT), append(x[2], c.E2E)}
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(samples)) {
+			x := samples[name]
+			of := record.PercentilesOf
+			ttft, tpot, e2e := of(x[0]...), of(x[1]...), of(x[2]...)
+			n := 0
+			if len(e2e) > 0 {
+				n = e2e[0].N
+			}
+			t.Add(pointCell(s, p), TextCell(name), count(n), msCell(ttft, "p50"),
+				msCell(ttft, "p99"), msCell(tpot, "p50"), msCell(e2e, "p99"))
+		}
+	})
+	return t
+}
+
+// ofAllClasses marks a point whose classes have limits of their own: its percentiles describe none of them.
+func ofAllClasses(p *series.Point) string {
+	if len(p.Classes) == 0 {
+		return ""
+	}
+	return ", all classes"
+}
+
+// limitedPercentile is the percentile, of a class with the verdict on its limit. A mean is that of its limit.
+func limitedPercentile(p *series.Point, metric, name string) Cell {
+	c := msCell(p.Latency(metric), name)
+	if p.Class == "" && name != "mean" {
+		return c
+	}
+	for i := range p.Limits {
+		if v := &p.Limits[i]; v.Metric == metric+"_"+name && v.Class == p.Class {
+			if name == "mean" && v.Value != nil {
+				c = Cell{Text: unit.Digits(*v.Value)}
+			}
+			if p.Class == "" {
+				return c
+			}
+			c.Kind, c.Title = verdictKind(v.Verdict), verdict.ResultText(v)+"; "+c.Title
+			if v.Verdict != stats.Pass {
+				c.Tag = string(v.Verdict)
+			}
+		}
+	}
+	return c
 }

@@ -52,31 +52,27 @@ type Loads struct {
 func LayBehind(runs []*Run) []*Run {
 	var rest []*Run
 	for _, p := range runs {
-		if p.Manifest.Predicted == nil || !p.layBehind(runs) {
+		laid := false
+		for _, m := range runs {
+			if p.Manifest.Predicted != nil && m.Manifest.Predicted == nil && m.Prediction == nil &&
+				m.Manifest.Matrix == p.Manifest.Matrix && m.sharesPoint(p) {
+				m.Prediction, laid = p, true
+			}
+		}
+		if !laid {
 			rest = append(rest, p)
 		}
 	}
 	return rest
 }
 
-func (r *Run) layBehind(runs []*Run) (laid bool) {
-	own := r.pointNames()
-	for _, m := range runs {
-		shares := slices.ContainsFunc(m.pointNames(), func(name string) bool { return slices.Contains(own, name) })
-		if m.Manifest.Predicted == nil && m.Prediction == nil && m.Manifest.Matrix == r.Manifest.Matrix && shares {
-			m.Prediction, laid = r, true
-		}
-	}
-	return laid
-}
-
-// pointNames are the points with a row; probes of a search have the load that it chose.
-func (r *Run) pointNames() []string {
-	var names []string
+// sharesPoint goes by the points with a row; probes of a search have the load that it chose.
+func (r *Run) sharesPoint(other *Run) bool {
+	own := map[string]bool{}
 	for _, row := range r.Live() {
-		names = append(names, row.Spec.Label())
+		own[row.Spec.Label()] = true
 	}
-	return names
+	return slices.ContainsFunc(other.Live(), func(row record.Row) bool { return own[row.Spec.Label()] })
 }
 
 func (r *Run) Beside(o *Analysis) *Beside {
@@ -88,13 +84,13 @@ func (r *Run) Beside(o *Analysis) *Beside {
 		Differs: r.differsFrom(r.Prediction),
 		Points:  []BesidePoint{}, Workloads: []BesideWorkload{},
 	}
+	p := o.Behind
 	for i := range o.Series {
 		s := &o.Series[i]
 		j := o.Predicted(s)
 		if j < 0 {
 			continue
 		}
-		p := o.Behind
 		other := &p.Series[j]
 		b.Points = append(b.Points, besidePoints(s, other)...)
 		b.Workloads = append(b.Workloads, BesideWorkload{
@@ -143,8 +139,8 @@ func (r *Run) differsFrom(prediction *Run) (differences []string) {
 }
 
 func (o *Analysis) operatingLoad(i int) string {
-	for k := range o.Answer.Workloads {
-		if w := &o.Answer.Workloads[k]; w.Series == i && w.Operating != nil {
+	for _, w := range o.Answer.Workloads {
+		if w.Series == i && w.Operating != nil {
 			return w.Load
 		}
 	}
@@ -166,30 +162,24 @@ func besidePoints(s, other *series.Series) (out []BesidePoint) {
 			continue
 		}
 		q := &other.Points[j]
-		b := BesidePoint{Point: s.PointName(p), TTFTMs: pairOf(p.TTFT, q.TTFT), TPOTMs: pairOf(p.TPOT, q.TPOT)}
-		if len(p.OutputTokensPerS.Values) > 0 && len(q.OutputTokensPerS.Values) > 0 {
-			b.OutputTokensPer = newPair(p.OutputTokensPerS.Median, q.OutputTokensPerS.Median)
+		p50 := func(measured, predicted record.Percentiles) *Pair {
+			m, ok := measured.Get("p50")
+			p, also := predicted.Get("p50")
+			return newPair(m.Repeats, p.Repeats, ok && also)
 		}
-		out = append(out, b)
+		a, b := p.OutputTokensPerS, q.OutputTokensPerS
+		out = append(out, BesidePoint{s.PointName(p), p50(p.TTFT, q.TTFT), p50(p.TPOT, q.TPOT),
+			newPair(a, b, len(a.Values) > 0 && len(b.Values) > 0)})
 	}
 	return out
 }
 
-func pairOf(measured, predicted record.Percentiles) *Pair {
-	m, ok := measured.Get("p50")
-	p, also := predicted.Get("p50")
-	if !ok || !also {
-		return nil
-	}
-	return newPair(m.Median, p.Median)
-}
-
 // newPair is nil if nothing can be divided by the prediction.
-func newPair(measured, predicted float64) *Pair {
-	if !(predicted > 0) {
+func newPair(measured, predicted record.Repeats, known bool) *Pair {
+	if !known || !(predicted.Median > 0) {
 		return nil
 	}
-	return &Pair{measured, predicted, measured / predicted}
+	return &Pair{measured.Median, predicted.Median, measured.Median / predicted.Median}
 }
 
 func (r *Run) besideTables(o *Analysis) (points, workloads Table) {
@@ -207,8 +197,13 @@ func (r *Run) besideTables(o *Analysis) (points, workloads Table) {
 	}
 	for _, p := range b.Points {
 		cells := []Cell{TextCell(p.Point)}
-		for _, pair := range []*Pair{p.TTFTMs, p.TPOTMs, p.OutputTokensPer} {
-			cells = append(cells, pair.cells()...)
+		for _, x := range []*Pair{p.TTFTMs, p.TPOTMs, p.OutputTokensPer} {
+			if x == nil {
+				cells = append(cells, Absent(), Absent(), Absent())
+				continue
+			}
+			cells = append(cells, TextCell(unit.Digits(x.Measured)), TextCell(unit.Digits(x.Predicted)),
+				TextCell(unit.Digits(x.Ratio)))
 		}
 		points.Add(cells...)
 	}
@@ -218,19 +213,13 @@ func (r *Run) besideTables(o *Analysis) (points, workloads Table) {
 			loads Loads
 		}{{"operating point", w.Operating}, {"saturation", w.Peak}, {"knee", w.Knee}} {
 			if limit.loads != (Loads{}) {
-				workloads.Add(TextCell(w.Workload), TextCell(limit.name), cmp.Or(TextCell(limit.loads.Measured), Absent()),
+				workloads.Add(TextCell(w.Workload), TextCell(limit.name),
+					cmp.Or(TextCell(limit.loads.Measured), Absent()),
 					cmp.Or(TextCell(limit.loads.Predicted), Absent()))
 			}
 		}
 	}
 	return points, workloads
-}
-
-func (p *Pair) cells() []Cell {
-	if p == nil {
-		return []Cell{Absent(), Absent(), Absent()}
-	}
-	return []Cell{TextCell(unit.Digits(p.Measured)), TextCell(unit.Digits(p.Predicted)), TextCell(unit.Digits(p.Ratio))}
 }
 
 func (p *printer) beside(run *Run, o *Analysis) {

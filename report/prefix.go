@@ -48,9 +48,8 @@ func (o *Analysis) prefixTable() Table {
 		"TTFT p50 saved [95 %] # ?percentile")
 	for _, set := range o.PrefixSets() {
 		for i, p := range set.Points {
-			t.Add(TextCell(set.Name), TextCell(set.States[i]), cachedCell(p),
-				msCell(p.TTFT, "p50"), msCell(p.TTFT, "p99"), msCell(p.TPOT, "p50"),
-				TextCell(unit.Digits(p.OutputTokensPerS.Median)), gainCell(set.Points, set.States[i]))
+			t.Add(TextCell(set.Name), TextCell(set.States[i]), cachedCell(p), msCell(p.TTFT, "p50"),
+				msCell(p.TTFT, "p99"), msCell(p.TPOT, "p50"), outputCell(p), gainCell(set.Points, set.States[i]))
 		}
 	}
 	return t
@@ -115,15 +114,13 @@ func (r *Run) serviceTable() Table {
 			continue
 		}
 		for i, c := range row.Service.Classes {
-			fair, jain := Absent(), Absent()
-			if c.OfFair != nil {
-				fair = TextCell(unit.PercentDigits(*c.OfFair))
-			}
+			jain := Absent()
 			if j := row.Service.Jain; j != nil && i == 0 {
 				jain = with95(&j.Value, &j.CI95, unit.Digits)
 			}
 			t.Add(TextCell(row.ID), TextCell(c.Class), with95(&c.Tokens.Value, &c.Tokens.CI95, unit.PercentDigits),
-				with95(&c.Output.Value, &c.Output.CI95, unit.PercentDigits), fair, jain)
+				with95(&c.Output.Value, &c.Output.CI95, unit.PercentDigits), optional(c.OfFair, unit.PercentDigits),
+				jain)
 		}
 	}
 	return t
@@ -138,23 +135,17 @@ func (r *Run) reuseTable() Table {
 		if u == nil {
 			continue
 		}
-		share := Absent()
+		of, block := Absent(), count(row.Server.BlockTokens())
 		if u.PossibleTokens > 0 {
-			share = TextCell(unit.Format(float64(u.CachedTokens)/float64(u.PossibleTokens), "share"))
+			of = TextCell(share(float64(u.CachedTokens) / float64(u.PossibleTokens)))
 		}
-		t.Add(TextCell(row.ID), count(u.PromptTokens), TextCell(unit.Format(u.PossibleRate, "share")),
-			TextCell(unit.Format(u.CachedRate, "share")), share, count(u.Requests), blockCell(&row.Server),
-			TextCell(u.Source))
+		if row.Server.Block == nil {
+			block.Tag = "assumed"
+		}
+		t.Add(TextCell(row.ID), count(u.PromptTokens), TextCell(share(u.PossibleRate)), TextCell(share(u.CachedRate)),
+			of, count(u.Requests), block, TextCell(u.Source))
 	}
 	return t
-}
-
-func blockCell(s *record.ServerState) Cell {
-	c := count(s.BlockTokens())
-	if s.Block == nil {
-		c.Tag = "assumed"
-	}
-	return c
 }
 
 func (r *Run) coldTable() Table {
@@ -167,8 +158,7 @@ func (r *Run) coldTable() Table {
 		}
 		ready, token := Cell{Text: "already running", Kind: Faint}, Absent()
 		if c.Server != nil {
-			ready, token = TextCell(unit.Format(c.Server.ReadyMs, "ms")), optional(c.Server.FirstTokenMs,
-				func(ms float64) string { return unit.Format(ms, "ms") })
+			ready, token = TextCell(formatMs(c.Server.ReadyMs)), optional(c.Server.FirstTokenMs, formatMs)
 		}
 		t.Add(TextCell(row.ID), TextCell(fmt.Sprint(c.IdleS)), ready, token,
 			LatencyCell(record.PercentilesOf(row.Summary.TTFT), "p50"), count(row.Summary.Requests.Completed))

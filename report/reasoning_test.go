@@ -9,13 +9,16 @@ import (
 
 // TestEstimatedReasoning: counts that are estimates are marked in the text, which every format shows.
 func TestEstimatedReasoning(t *testing.T) {
-	tokens := stats.Summarize([]float64{12, 12, 12})
 	for estimated, want := range map[bool]string{true: "≈12.0", false: "12.0"} {
-		if c := reasoningTokens(&record.Reasoning{Estimated: estimated}, tokens, "p50"); c.Text != want {
-			t.Errorf("estimated %v: %q, want %q", estimated, c.Text, want)
+		row := record.Row{ID: "a"}
+		row.Summary.Reasoning = &record.Reasoning{Estimated: estimated, Tokens: stats.Summarize([]float64{12, 12, 12})}
+		run := Run{Run: record.Run{Manifest: record.Manifest{Plan: []record.Planned{{ID: "a"}}}, Rows: []record.Row{row}}}
+		cells := run.reasoningTable().Rows[0]
+		if got := cells[3].Text; got != want {
+			t.Errorf("estimated %v: %q, want %q", estimated, got, want)
 		}
-	}
-	if c := reasoningTokens(&record.Reasoning{Estimated: true}, nil, "p50"); c.Text != Absent().Text {
-		t.Errorf("no figure: %q", c.Text)
+		if got := cells[5].Text; got != Absent().Text {
+			t.Errorf("no figure: %q", got)
+		}
 	}
 }

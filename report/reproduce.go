@@ -2,7 +2,9 @@ package report
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"path"
 	"regexp"
@@ -11,8 +13,127 @@ import (
 	"time"
 
 	"bench/experiment/diagnosis"
+	"bench/experiment/record"
 	"bench/experiment/text"
+	"bench/experiment/unit"
 )
+
+const stamp = "2006-01-02 15:04:05 UTC"
+
+// metadataTable has what other tables and the head of a report lack. run.json has everything.
+func (r *Run) metadataTable(o *Analysis) Table {
+	m, c, g := r.Manifest, r.Manifest.Client, r.Manifest.Target
+	t := newTable("metadata", "Metadata", "what", "value")
+	add := func(what, value string) { t.Add(TextCell(what), TextCell(cmp.Or(value, "not specified"))) }
+	addKnown := func(what, value string) {
+		if value != "" {
+			add(what, value)
+		}
+	}
+	add("matrix", fmt.Sprintf("%s (%s, sha256 %s)", m.Matrix, cmp.Or(m.MatrixFile, "no file"), m.MatrixHash))
+	for i, a := range m.Attempts {
+		if len(m.Attempts) == 1 && a.Ended == "done" { // it is the run
+			continue
+		}
+		add(fmt.Sprintf("attempt %d", i+1), fmt.Sprintf("%s, bench %s, %s: %s", span(a.StartedAt, a.EndedAt), a.Bench,
+			cmp.Or(a.Ended, "killed"), strings.Join(a.Command, " ")))
+	}
+	addKnown("time", o.Time.Line())
+	add("seed, salt", fmt.Sprintf("%d, %s", m.Seed, m.Salt))
+	add("endpoint", g.Endpoint)
+	if tag := r.Tag(); tag != "" {
+		add(tag, cmp.Or(g.Simulator, "simulated server not specified"))
+	}
+	add("api, prompt form", cmp.Or(g.API, "not specified")+", "+cmp.Or(g.PromptForm, "not known"))
+	if g.Tokenizer != "" && g.PromptForm != "token_ids" {
+		add("tokenizer of text prompts", g.Tokenizer)
+	}
+	add("connections", g.Connections)
+	if g.HTTP2 {
+		add("protocol", "HTTP/2: requests share connections; token timestamps are of reads")
+	}
+	addKnown("proxy", g.Proxy)
+	vantage := g.Vantage.Place
+	if rtt := g.Vantage.RTT; rtt != nil {
+		vantage += fmt.Sprintf(", TCP round trip p50 %s, p99 %s ms (n=%d)", unit.Digits(rtt.P50),
+			unit.Digits(rtt.P99), rtt.N)
+	}
+	add("vantage", vantage)
+	if m.GPUHourUSD != nil {
+		add("price per GPU hour", unit.Format(*m.GPUHourUSD, "usd"))
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.Facts)) {
+		add("fact: "+key, m.Facts[key])
+	}
+	addKnown("extra body", asJSON(g.ExtraBody))
+	addKnown("version, as reported", g.ServerVersion())
+	client := "client"
+	if record.ByWorkers(r.Rows) {
+		client = "leader" // which sent no request
+	}
+	add(client, fmt.Sprintf("%s %s (commit %s, %s), %s %s, %s", cmp.Or(c.Tool, "bench"), c.Version,
+		cmp.Or(c.Commit, "unknown"), c.Go, c.OS, c.Kernel, c.Host))
+	add(client+" machine", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d, %s GiB", cmp.Or(c.CPU, "unknown processor"),
+		c.Cores, c.MaxProcs, unit.Digits(c.MemoryGiB)))
+	if r.loadWorkers() != "" {
+		r.addByRow(add, "load workers", (*record.Row).LoadWorkers)
+	}
+	r.addByRow(add, "timestamps", func(row *record.Row) string { return row.Clock.Stamps })
+	r.addByRow(add, "sampling, as sent", func(row *record.Row) string { return asJSON(row.Sampling) })
+	for _, n := range m.Notes {
+		add("note", n)
+	}
+	return t
+}
+
+const maxValues = 5
+
+// addByRow adds one line if all live rows agree, else a line for each value with its number of rows.
+func (r *Run) addByRow(add func(what, value string), what string, of func(*record.Row) string) {
+	rows, rowsWith := r.Live(), map[string]int{}
+	var values []string
+	for _, row := range rows {
+		v := of(&row)
+		if rowsWith[v]++; rowsWith[v] == 1 {
+			values = append(values, v)
+		}
+	}
+	if len(values) == 1 {
+		if values[0] != "" {
+			add(what, values[0])
+		}
+		return
+	}
+	for i, v := range values {
+		if i == maxValues {
+			add(what+" (rows differ)", unit.Plural(len(values)-i, "more value")+": see <row>.json")
+			break
+		}
+		add(fmt.Sprintf("%s (rows differ: %s of %s)", what, unit.Count(rowsWith[v]), unit.Count(len(rows))), v)
+	}
+}
+
+// asJSON is empty of nothing.
+func asJSON(v map[string]any) string {
+	if len(v) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // renderers escape
+	if err := e.Encode(v); err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func span(from, to time.Time) string {
+	s := from.UTC().Format(stamp)
+	if to.IsZero() {
+		return s + " to (not ended)"
+	}
+	return fmt.Sprintf("%s to %s (%s)", s, to.UTC().Format(stamp), to.Sub(from).Round(time.Second))
+}
 
 // Names come from a file and are quoted.
 func (r *Run) reproduceTable() Table {
@@ -30,14 +151,9 @@ func (r *Run) reproduceTable() Table {
 		add("each load worker, at the URL that the run prints", "bench", "work", "--join", "URL")
 	}
 	file := cmp.Or(m.MatrixFile, m.Matrix+".toml")
-	var names []string
-	for _, row := range r.Live() {
-		if !slices.Contains(names, row.Spec.Name) {
-			names = append(names, row.Spec.Name)
-		}
-	}
-	if len(names) > 1 {
-		add("one row", append(slices.Clone(m.Command), "--only", names[0])...)
+	rows := r.Live()
+	if slices.ContainsFunc(rows, func(row record.Row) bool { return row.Spec.Name != rows[0].Spec.Name }) {
+		add("one row", append(slices.Clone(m.Command), "--only", rows[0].Spec.Name)...)
 	}
 	dir := r.Named()
 	again := []string{"bench", "sweep", file}
@@ -65,8 +181,8 @@ func (r *Run) Named() string {
 
 // ServerFlags are those of the server that bench started, or as the matrix states them; empty: unknown, or several.
 func (r *Run) ServerFlags() string {
-	m, flags := r.Manifest, ""
-	for _, s := range m.Servers {
+	flags := ""
+	for _, s := range r.Manifest.Servers {
 		i := slices.IndexFunc(s.Command, func(word string) bool { return strings.HasPrefix(word, "-") })
 		if i < 0 {
 			continue
@@ -77,7 +193,7 @@ func (r *Run) ServerFlags() string {
 			return ""
 		}
 	}
-	return cmp.Or(flags, m.Facts["server_flags"])
+	return cmp.Or(flags, r.Manifest.Facts["server_flags"])
 }
 
 func outOf(command []string) string {
@@ -114,12 +230,9 @@ func (r *Run) hasNoFile() bool {
 
 // typeNext makes flags of bench URL of the keys of a matrix that a run without a file has no place for.
 func (r *Run) typeNext(a *diagnosis.Answer) {
-	if !r.hasNoFile() {
-		return
-	}
-	for i := range a.Workloads {
-		if next := a.Workloads[i].Next; next != nil {
-			next.Text, next.TOML = r.asFlags(next), ""
+	for _, w := range a.Workloads {
+		if w.Next != nil && r.hasNoFile() {
+			w.Next.Text, w.Next.TOML = r.asFlags(w.Next), ""
 		}
 	}
 }

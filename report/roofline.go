@@ -22,22 +22,16 @@ func (o *Analysis) rooflineTable() Table {
 		r := p.Rows[0]
 		b := r.Roofline
 		if b == nil {
-			cells := []Cell{pointCell(s, p)}
-			for range len(t.Columns) - 2 {
-				cells = append(cells, Absent())
-			}
-			t.Add(append(cells, Cell{Text: "no roofline: " + r.NoRoofline, Kind: Faint})...)
+			t.Add(slices.Concat([]Cell{pointCell(s, p)}, slices.Repeat([]Cell{Absent()}, len(t.Columns)-2),
+				[]Cell{{Text: "no roofline: " + r.NoRoofline, Kind: Faint}})...)
 			return
 		}
 		floor := floorCell(b.TPOT)
 		floor.Title = strings.TrimPrefix(floor.Title+
 			fmt.Sprintf("; batch %s, context %s tokens", unit.Digits(b.Batch), unit.Digits(b.Context)), "; ")
-		t.Add(pointCell(s, p),
-			floorCell(b.TTFT), ratioCell(b.TTFTRatio, p.TTFT),
-			floor, ratioCell(b.TPOTRatio, p.TPOT),
-			known(b.MBU, percent), known(b.MFU, percent),
-			TextCell(fmt.Sprintf("%s, %d × %s, %s", b.Model, b.GPUs, b.Hardware,
-				cmp.Or(b.Precision, "precision as published"))))
+		t.Add(pointCell(s, p), floorCell(b.TTFT), ratioCell(b.TTFTRatio, p.TTFT), floor, ratioCell(b.TPOTRatio, p.TPOT),
+			known(b.MBU, percent), known(b.MFU, percent), TextCell(fmt.Sprintf("%s, %d × %s, %s", b.Model, b.GPUs,
+				b.Hardware, cmp.Or(b.Precision, "precision as published"))))
 	})
 	return t
 }
@@ -65,26 +59,12 @@ func ratioCell(x *float64, ps record.Percentiles) Cell {
 	return c
 }
 
-// own is what stands beside published figures: measured, or predicted.
-func (o *Analysis) own() string {
-	if o.any(func(p *series.Point) bool { return p.Rows[0].Predicted }) {
-		return "predicted"
-	}
-	return "measured"
-}
-
-// publishedNote is what the sources leave open, what is beside their figures, and how the lengths of these are spread.
-func publishedNote(own string, figures []published.Compared) string {
-	note := "published: mean or median, not specified; " + own + ": p50, TTFT from send"
-	if lengths := published.LengthsNote(figures); lengths != "" {
-		note += "; " + lengths
-	}
-	return note
-}
-
 // publishedTable is the published figures of the same setup and lengths beside each point, or beside one alone.
 func (o *Analysis) publishedTable(alone *series.Point) Table {
-	word := o.own()
+	word := "measured"
+	if o.any(func(p *series.Point) bool { return p.Rows[0].Predicted }) {
+		word = "predicted"
+	}
 	t := newTable("published", "Published figures", "point", "published by", "load", "TTFT|ms # ?ttft",
 		word+"|ms #", "TPOT|ms # ?tpot", word+"|ms #", "tok/s/GPU # ?throughput", word+" #", "source")
 	var figures []published.Compared
@@ -95,34 +75,32 @@ func (o *Analysis) publishedTable(alone *series.Point) Table {
 		own := p.Published
 		figures = append(figures, own.Figures...)
 		for _, f := range own.Figures {
-			row := []Cell{pointCell(s, p), TextCell(f.By()), TextCell(publishedLoad(f.Figure))}
-			row = append(row, besideCells(f.TTFTMs, own.TTFTMs, f.TTFTRatio, unit.Digits, published.Slower)...)
-			row = append(row, besideCells(f.TPOTMs, own.TPOTMs, f.TPOTRatio, unit.Digits, published.Slower)...)
-			row = append(row, besideCells(f.OutputPerGPU, own.OutputPerGPU, f.OutputRatio, unit.Digits, share)...)
-			t.Add(append(row, TextCell(f.From()))...)
+			load := "highest"
+			if f.Concurrency > 0 {
+				load = fmt.Sprintf("c%d", f.Concurrency)
+			}
+			t.Add(slices.Concat([]Cell{pointCell(s, p), TextCell(f.By()), TextCell(load)},
+				besideCells(f.TTFTMs, own.TTFTMs, f.TTFTRatio, published.Slower),
+				besideCells(f.TPOTMs, own.TPOTMs, f.TPOTRatio, published.Slower),
+				besideCells(f.OutputPerGPU, own.OutputPerGPU, f.OutputRatio, share), []Cell{TextCell(f.From())})...)
 		}
 	})
+	// what the sources leave open, what is beside their figures, and how the lengths of these are spread
 	t.Note = "Same model, precision and GPUs, mean lengths ± 10 % or as stated, nearest concurrency (" +
-		publishedNote(word, figures) + ")."
+		clauses("published: mean or median, not specified", word+": p50, TTFT from send",
+			published.LengthsNote(figures)) + ")."
 	return t.withoutEmpty()
-}
-
-func publishedLoad(f published.Figure) string {
-	if f.Concurrency == 0 {
-		return "highest"
-	}
-	return fmt.Sprintf("c%d", f.Concurrency)
 }
 
 func share(ratio float64) string { return unit.Format(ratio, "share") }
 
-func besideCells(x, own float64, ratio *float64, format, words func(float64) string) []Cell {
+func besideCells(x, own float64, ratio *float64, words func(float64) string) []Cell {
 	if x <= 0 {
 		return []Cell{Absent(), Absent()}
 	}
-	cells := []Cell{TextCell(format(x)), Absent()}
+	cells := []Cell{TextCell(unit.Digits(x)), Absent()}
 	if own > 0 {
-		cells[1] = TextCell(format(own))
+		cells[1] = TextCell(unit.Digits(own))
 	}
 	if ratio != nil {
 		cells[1].Text += " (" + words(*ratio) + ")"
@@ -153,10 +131,4 @@ func (o *Analysis) publishedPoint() *series.Point {
 		return nil
 	}
 	return p
-}
-
-func (p *printer) published(o *Analysis) {
-	if point := o.publishedPoint(); point != nil {
-		p.captioned(o.publishedTable(point), p.table)
-	}
 }

@@ -11,11 +11,14 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,7 +62,8 @@ func LoadFiles(files fs.FS, dir string) (*Run, error) {
 	text, err := run.decode(manifestName, record.SchemaRun, &run.Manifest, &run.Manifest.Schema)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is not a run: it has no %s\nhint: name a directory that bench sweep wrote, like results/<matrix>/<run>", dir, manifestName)
+			return nil, fmt.Errorf("%s is not a run: it has no %s\nhint: name a directory that bench sweep wrote, "+
+				"like results/<matrix>/<run>", dir, manifestName)
 		}
 		return nil, err
 	}
@@ -92,7 +96,7 @@ func (r *Run) readRows() error {
 		if err != nil {
 			return err
 		}
-		if sum, killed := r.stated(row.ID), r.Manifest.State == "running"; r.Manifest.SHA256 != "" &&
+		if sum, killed := r.Stated(row.ID), r.Manifest.State == "running"; r.Manifest.SHA256 != "" &&
 			sum != record.Sum(text) && !(sum == "" && killed) { // a kill can come before run.json states the last row
 			r.Altered = append(r.Altered, name)
 		}
@@ -119,7 +123,11 @@ func (r *Run) readRows() error {
 			r.Rows = append(r.Rows, row)
 		}
 	}
-	r.findRecords()
+	for _, row := range r.Live() { // every sweep writes a file of requests, also of a row without any
+		if _, err := fs.Stat(r.Files, row.ID+record.RequestsSuffix); errors.Is(err, fs.ErrNotExist) {
+			r.WithoutRecords = append(r.WithoutRecords, row.ID)
+		}
+	}
 	return nil
 }
 
@@ -154,17 +162,9 @@ func (r *Run) planned(id string) *record.Planned {
 	return &r.Manifest.Plan[i]
 }
 
-// stated is the SHA-256 of a row by run.json; empty = it states none: of an earlier bench, of a run that was killed as
+// Stated is the SHA-256 of a row by run.json; empty = it states none: of an earlier bench, of a run that was killed as
 // the row ended, or a row that is not of this run.
-func (r *Run) stated(id string) string {
-	if p := r.planned(id); p != nil {
-		return p.SHA256
-	}
-	return ""
-}
-
-// Unstated reports whether run.json does not state the SHA-256 of a row.
-func (r *Run) Unstated(id string) bool { return r.stated(id) == "" }
+func (r *Run) Stated(id string) string { return cmp.Or(r.planned(id), &record.Planned{}).SHA256 }
 
 // decode reads a file into v, and returns its text; got points to the schema in v. A valid file is parsed once.
 func (r *Run) decode(file, schema string, v any, got *string) ([]byte, error) {
@@ -179,7 +179,11 @@ func (r *Run) decode(file, schema string, v any, got *string) ([]byte, error) {
 	}
 	found, err := schemaOf(b)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: incomplete or invalid JSON: %w\nhint: %s", name, err, repair(name))
+		hint := "remove the file and measure its row again: bench sweep MATRIX --resume DIR"
+		if file == manifestName {
+			hint = "restore run.json from a copy: without it the run can be neither read nor resumed"
+		}
+		return nil, fmt.Errorf("reading %s: incomplete or invalid JSON: %w\nhint: %s", name, err, hint)
 	}
 	if found != schema {
 		return nil, fmt.Errorf("reading %s: its schema is %q, this version reads %q\nhint: use the bench that wrote it",
@@ -195,8 +199,8 @@ func (r *Run) Removed(id string) bool {
 }
 
 func (r *Run) Simulated() bool {
-	return r.Manifest.Target.Simulated || slices.ContainsFunc(r.Rows,
-		func(row record.Row) bool { return row.Simulated })
+	return r.Manifest.Target.Simulated ||
+		slices.ContainsFunc(r.Rows, func(row record.Row) bool { return row.Simulated })
 }
 
 const (
@@ -212,15 +216,6 @@ func (r *Run) Tag() string {
 		return tagSimulated
 	}
 	return ""
-}
-
-// predictedLines state that a run is a prediction, and which rows it lacks; nil: it is none.
-func (r *Run) predictedLines() []string {
-	p := r.Manifest.Predicted
-	if p == nil {
-		return nil
-	}
-	return append([]string{tagPredicted + ", not measured: " + p.Text()}, p.Lacks()...)
 }
 
 // Live are the rows that count, with what the twins decide.
@@ -242,9 +237,108 @@ func (r *Run) Compared() compare.Run {
 	return run
 }
 
-func repair(name string) string {
-	if filepath.Base(name) == "run.json" {
-		return "restore run.json from a copy: without it the run can be neither read nor resumed"
+func (r *Run) Lost() []string {
+	return slices.DeleteFunc(slices.Clone(r.Missing), func(id string) bool { return r.State(id) != lost })
+}
+
+const lost = "lost"
+
+func (r *Run) State(id string) string {
+	p := r.planned(id)
+	switch {
+	case p == nil:
+		return "removed"
+	case p.State == "done" && slices.Contains(r.Missing, id):
+		return lost
 	}
-	return "remove the file and measure its row again: bench sweep MATRIX --resume DIR"
+	return p.State
+}
+
+// Notices stand on top of a report. The first of a prediction says that it is one.
+func (r *Run) Notices() (lines []string) {
+	if p := r.Manifest.Predicted; p != nil {
+		lines = append([]string{tagPredicted + ", not measured: " + p.Text()}, p.Lacks()...)
+	}
+	lines = append(lines, r.Evaluated.Lines()...)
+	if text := budgetLine(r.Manifest.Budget); text != "" {
+		lines = append(lines, text)
+	}
+	if len(r.WithoutRecords) > 0 {
+		lines = append(lines,
+			"request records are missing, their figures cannot be checked: "+andMore(r.WithoutRecords))
+	}
+	if len(r.Altered) > 0 {
+		lines = append(lines, "changed after the run, or unreadable: "+alteredText(r.Altered))
+	}
+	return lines
+}
+
+// alteredText is empty without files.
+func alteredText(files []string) string {
+	if len(files) == 0 {
+		return ""
+	}
+	return andMore(files) + " (bench verify lists them)"
+}
+
+// CheckEvidence adds to Altered the files of rows that are not those that the rows were concluded from. It reads each
+// whole, and decompresses none.
+func (r *Run) CheckEvidence() *Run {
+	for _, row := range r.Live() {
+		if !slices.Contains(r.WithoutRecords, row.ID) {
+			r.Altered = append(r.Altered, row.AlteredEvidence(r.Files)...)
+		}
+	}
+	return r
+}
+
+func (r *Run) Requests(row *record.Row) ([]*record.Record, error) { return r.requests(row, true) }
+
+// Times are Requests; they may lack gaps and tokens of events.
+func (r *Run) Times(row *record.Row) ([]*record.Record, error) { return r.requests(row, false) }
+
+func (r *Run) requests(row *record.Row, lists bool) (out []*record.Record, err error) {
+	if r.Records != nil {
+		return r.Records(row)
+	}
+	err = r.readFile(row.ID+record.RequestsSuffix, func(f io.Reader) error {
+		return row.ReadRequests(f, lists, func(rec *record.Record) error {
+			out = append(out, rec)
+			return nil
+		})
+	})
+	return out, err
+}
+
+func (r *Run) Samples(row *record.Row) (out []*record.Sample, err error) {
+	err = r.readFile(row.ID+record.TelemetrySuffix, func(f io.Reader) error {
+		return row.ReadTelemetry(f, func(s *record.Sample) error {
+			out = append(out, s)
+			return nil
+		})
+	})
+	return out, err
+}
+
+// A missing file is no error, and neither is a run without a directory.
+func (r *Run) readFile(name string, each func(io.Reader) error) error {
+	files := r.Files
+	if info, err := os.Stat(r.Dir); files == nil && err == nil && info.IsDir() {
+		files = os.DirFS(r.Dir)
+	}
+	if files == nil {
+		return nil
+	}
+	f, err := record.OpenRegular(files, path.Base(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := each(f); err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	return nil
 }

@@ -49,6 +49,15 @@ func (p *printer) wrap(lead, s string) {
 	}
 }
 
+// wraps writes each text that is not empty.
+func (p *printer) wraps(lead string, texts ...string) {
+	for _, s := range texts {
+		if s != "" {
+			p.wrap(lead, s)
+		}
+	}
+}
+
 // clip writes lead and a text in one line; what does not fit is left out.
 func (p *printer) clip(lead, s string) {
 	p.line(lead + text.Ellipsis(text.Escape(s), p.width-text.Width(lead)))
@@ -181,27 +190,23 @@ func (p *printer) row(t *Table, row []Cell, widths []int) {
 	for n := range height {
 		cells := make([]string, len(row))
 		for i, c := range row {
-			text := ""
+			part := ""
 			if n < len(parts[i]) {
-				text = parts[i][n]
+				part = parts[i][n]
 			}
-			cells[i] = p.cell(c.Kind, text, widths[i], t.Columns[i].Num)
+			cells[i] = p.paint(c.Kind, part)
+			if space := strings.Repeat(" ", max(0, widths[i]-text.Width(part))); t.Columns[i].Num {
+				cells[i] = space + cells[i]
+			} else {
+				cells[i] += space
+			}
 		}
 		p.line(strings.Join(cells, "  "))
 	}
 }
 
-func (p *printer) cell(k Kind, s string, width int, right bool) string {
-	space := strings.Repeat(" ", max(0, width-text.Width(s)))
-	if right {
-		return space + p.paint(k, s)
-	}
-	return p.paint(k, s) + space
-}
-
 // fold breaks a name into lines, after a separator if possible, and indents all but the first.
 func fold(s string, width int) []string {
-	const indent = "    "
 	lines, lead := []string{}, ""
 	for {
 		head := text.AtLeastOne(s, width-len(lead))
@@ -214,6 +219,6 @@ func fold(s string, width int) []string {
 		if s = s[len(head):]; s == "" {
 			return lines
 		}
-		lead = indent
+		lead = "    "
 	}
 }

@@ -39,30 +39,31 @@ func (r *Run) Tabs(o *Analysis, detailed bool) []Tab {
 		}
 	}
 	predicted, limits := r.besideTables(o)
+	unmeasured := newTable("unmeasured", "Not measured", "what") // what a reader could mistake for measured
+	for _, s := range o.Answer.NotMeasured {
+		unmeasured.Add(TextCell(s))
+	}
+	trust := o.Answer.Trust
+	trustName := fmt.Sprintf("Trust (%s, %d invalid)", unit.Plural(trust.Cautions, "caution"), trust.Invalid)
 	return []Tab{
 		r.candidateTab(),
 		{TabSummary, "Summary", true, onPaper(r.tilingTable(), r.sessionsTable(), o.racedTable(), o.pointsTable(),
 			limits, predicted, o.settingsTable(), o.workloadsTable(), r.searchesTable(),
 			o.bottlenecksTable(), o.expectTable(), r.variantsTable(o))},
 		{TabLatency, "Latency", false, slices.Concat(percentiles,
-			Sections(r.reasoningTable().withoutUniform(), r.ttftPartsTable(anyTTFT).withoutUniform(), o.seriesTable()),
+			Sections(r.reasoningTable().withoutUniform(), r.ttftPartsTable(nil).withoutUniform(), o.seriesTable()),
 			Sections(o.groupTables()...), Sections(r.interferenceTable(), r.serviceTable()))},
 		{TabTimeline, "Timeline", true, Sections(r.loadTable().withoutUniform())},
 		{"roofline", "Roofline", false, append(Sections(o.rooflineTable().withoutUniform()),
 			folded(o.publishedTable(nil))...)},
 		{"cache", "Cache", false, Sections(o.prefixTable(), r.reuseTable(), r.coldTable())},
-		{"server", "Server", false, append(Sections(r.serverTable().withoutUniform(), r.answersTable(),
-			r.speculationTable(), r.gpuTable().withoutUniform()),
-			append(onPaper(r.workersTable()), folded(r.clientTable().withoutUniform())...)...)},
-		{TabTrust, o.trustName(), false, append(onPaper(o.findingsTable()),
-			append(Sections(o.unmeasuredTable(), r.missingTable()), folded(r.sloTable())...)...)},
+		{"server", "Server", false, slices.Concat(Sections(r.serverTable().withoutUniform(), r.answersTable(),
+			r.speculationTable(), r.gpuTable().withoutUniform()), onPaper(r.workersTable()),
+			folded(r.clientTable().withoutUniform()))},
+		{TabTrust, trustName, false, slices.Concat(onPaper(o.findingsTable()), Sections(unmeasured, r.missingTable()),
+			folded(r.sloTable()))},
 		{TabReproduce, "Reproduce", false, append(onPaper(r.reproduceTable()), folded(r.metadataTable(o))...)},
 	}
-}
-
-func (o *Analysis) trustName() string {
-	t := o.Answer.Trust
-	return fmt.Sprintf("Trust (%s, %d invalid)", unit.Plural(t.Cautions, "caution"), t.Invalid)
 }
 
 func Sections(tables ...Table) []Section {
@@ -83,8 +84,8 @@ func onPaper(tables ...Table) []Section {
 	return out
 }
 
-func folded(tables ...Table) []Section {
-	out := Sections(tables...)
+func folded(table Table) []Section {
+	out := Sections(table)
 	for i := range out {
 		out[i].Folded = true
 	}

@@ -80,8 +80,7 @@ func (o *Analysis) settingsLines(w *diagnosis.Workload) []string {
 	if w.Tuned != "" {
 		return append([]string{o.Answer.Tune.Certificate}, o.Answer.Tune.Notes...)
 	}
-	for i := range o.Answer.Settings {
-		g := &o.Answer.Settings[i]
+	for _, g := range o.Answer.Settings {
 		if !slices.ContainsFunc(g.Settings,
 			func(x diagnosis.Setting) bool { return &o.Answer.Workloads[x.Workload] == w }) {
 			continue

@@ -25,14 +25,19 @@ type ShadowView struct {
 
 // ShadowAnswer puts a comparison into words: the verdicts on the gated figures come first.
 func ShadowAnswer(c *compare.ShadowComparison) ShadowView {
-	v := ShadowView{Lead: "B: no pair to compare", Kind: Undecided, Text: shadowState(c)}
+	v := ShadowView{Lead: "B: no pair to compare", Kind: Undecided, Text: fmt.Sprintf("A: the recorded server; "+
+		"B: the candidate; %s of the conversations copied to B; requests paired, conversations as wholes",
+		unit.Format(c.Share, "share"))}
+	if c.Stopped != "" {
+		v.Text += "; copying stopped: " + c.Stopped
+	}
 	var parts []string
 	kinds := map[compare.Verdict]Kind{compare.Worse: Failed, compare.Inconclusive: Undecided}
 	kind := Passed
 	for _, verdict := range []compare.Verdict{compare.Worse, compare.Better, compare.Inconclusive, compare.NoChange} {
-		for i := range c.Figures {
-			if f := &c.Figures[i]; f.Gated && f.Verdict == verdict && c.Pairs > 0 {
-				parts = append(parts, shadowWords(f))
+		for _, f := range c.Figures {
+			if f.Gated && f.Verdict == verdict && c.Pairs > 0 {
+				parts = append(parts, shadowWords(&f))
 				if kind != Failed {
 					kind = cmp.Or(kinds[verdict], kind)
 				}
@@ -49,8 +54,8 @@ func ShadowAnswer(c *compare.ShadowComparison) ShadowView {
 	if c.LateP99 != nil {
 		v.Counts = append(v.Counts, diagnosis.Fact{Name: "copy delay p99", Value: unit.Format(*c.LateP99, "ms")})
 	}
-	for i := range c.Findings {
-		if f := &c.Findings[i]; f.Severity == record.Caution {
+	for _, f := range c.Findings {
+		if f.Severity == record.Caution {
 			v.Cautions = append(v.Cautions, f.Text)
 		}
 	}
@@ -59,25 +64,17 @@ func ShadowAnswer(c *compare.ShadowComparison) ShadowView {
 
 // shadowWords is a figure with its verdict: "TPOT +4.1 % [+3.2, +5.0] worse".
 func shadowWords(f *compare.ShadowFigure) string {
-	name, m := metricWords(f.Name), f.Metric()
+	name, _ := metric.Cut(f.Name)
+	name, m := metric.Words(name), f.Metric()
 	if f.Verdict == compare.NoChange || f.Verdict == compare.Inconclusive {
 		return name + " " + comparedCell(m, false).Text
 	}
 	return name + " " + changeText(m) + " " + string(f.Verdict)
 }
 
-func shadowState(c *compare.ShadowComparison) string {
-	text := fmt.Sprintf("A: the recorded server; B: the candidate; %s of the conversations copied to B; requests paired, conversations as wholes", unit.Format(c.Share, "share"))
-	if c.Stopped != "" {
-		text += "; copying stopped: " + c.Stopped
-	}
-	return text
-}
-
 func ShadowForest(c *compare.ShadowComparison) Forest {
 	var lines []ForestLine
-	for i := range c.Figures {
-		f := &c.Figures[i]
+	for _, f := range c.Figures {
 		if f.Verdict == "" || f.Change == nil {
 			continue
 		}
@@ -92,24 +89,18 @@ func ShadowForest(c *compare.ShadowComparison) Forest {
 }
 
 func shadowTable(c *compare.ShadowComparison) Table {
-	t := newTable("shadow", "Candidate B beside A", "figure", "turns", "pairs #", "A #", "B #", "change #",
-		"verdict")
-	t.Note = "TTFT and E2E from send. A false alarm over all figures: at most 5 %. Tests: benchmarks/statistics.md#shadow."
-	for i := range c.Figures {
-		f := &c.Figures[i]
+	t := newTable("shadow", "Candidate B beside A", "figure", "turns", "pairs #", "A #", "B #", "change #", "verdict")
+	t.Note = "TTFT and E2E from send. A false alarm over all figures: at most 5 %. " +
+		"Tests: benchmarks/statistics.md#shadow."
+	for _, f := range c.Figures {
 		m := f.Metric()
 		base, changed := sideCells(m)
-		verdict := TextCell("no verdict")
-		verdict.Kind, verdict.Title = Faint, f.Why
+		verdict := Cell{Text: "no verdict", Kind: Faint}
 		if f.Verdict != "" {
 			verdict = comparedCell(m, false)
-			verdict.Title = f.Why
 		}
-		turns := f.Turns
-		if turns == "" {
-			turns = "all"
-		}
-		t.Add(TextCell(metric.Words(f.Name)), TextCell(turns), TextCell(unit.Count(f.Pairs)), base, changed,
+		verdict.Title = f.Why
+		t.Add(TextCell(metric.Words(f.Name)), TextCell(cmp.Or(f.Turns, "all")), count(f.Pairs), base, changed,
 			TextCell(changeText(m)), verdict)
 	}
 	if slices.ContainsFunc(c.Figures, func(f compare.ShadowFigure) bool { return f.Verdict == "" }) {
@@ -127,11 +118,8 @@ func shadowLoadTable(c *compare.ShadowComparison) Table {
 	}
 	for side, name := range []string{"A", "B"} {
 		x := c.Load[side]
-		rate := Absent()
-		if x.HitRate != nil {
-			rate = TextCell(unit.Format(*x.HitRate, "share"))
-		}
-		t.Add(TextCell(name), TextCell(unit.Digits(x.RequestsPerS)), TextCell(unit.Digits(x.InFlight)), rate)
+		t.Add(TextCell(name), TextCell(unit.Digits(x.RequestsPerS)), TextCell(unit.Digits(x.InFlight)),
+			optional(x.HitRate, share))
 	}
 	return t.withoutEmpty()
 }
@@ -161,9 +149,7 @@ func shadowLeftOutTable(c *compare.ShadowComparison) Table {
 func shadowFindingsTable(c *compare.ShadowComparison) Table {
 	t := newTable("shadow-findings", "Cautions", "severity", "what", "do")
 	for _, f := range c.Findings {
-		severity := TextCell(string(f.Severity))
-		severity.Kind = severityKind(f.Severity)
-		t.Add(severity, TextCell(f.Text), TextCell(f.Hint))
+		t.Add(severityCell(f.Severity), TextCell(f.Text), TextCell(f.Hint))
 	}
 	return t
 }
@@ -196,7 +182,5 @@ func (p *printer) shadowAnswer(c *compare.ShadowComparison) {
 	v := ShadowAnswer(c)
 	p.wrap("", p.paint(v.Kind, v.Lead))
 	p.wrap("  ", v.Text)
-	for _, text := range v.Cautions {
-		p.wrap("  caution ", text)
-	}
+	p.wraps("  caution ", v.Cautions...)
 }

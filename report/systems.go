@@ -106,8 +106,7 @@ func (x *Systems) setup(runs []*Run, first *series.Series) string {
 	if len(prices) > 0 {
 		parts = append(parts, strings.Join(prices, ", ")+" USD per GPU-hour")
 	}
-	parts = append(parts, runs[0].Tag())
-	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " · ")
+	return joined(" · ", append(parts, runs[0].Tag())...)
 }
 
 // workload is the one of the same name and axis; nil: there is none.
@@ -154,11 +153,8 @@ func (x *System) scaled(figure *float64, falls bool) *Range {
 	}
 	r := &Range{Best: *figure}
 	if l := x.Load; l.Low != nil && x.axis == "rate" && *l.Low > 0 {
-		low, high := *l.Low/l.Best, *l.High/l.Best
-		if falls {
-			low, high = 1/high, 1/low
-		}
-		r.Low, r.High = new(*figure*low), new(*figure*high)
+		low, high := x.bounds(r, falls)
+		r.Low, r.High = &low, &high
 	}
 	return r
 }
@@ -170,20 +166,15 @@ func (x *Systems) note(first, of *series.Series, base, name string) {
 		x.Notes = append(x.Notes, fmt.Sprintf("the SLOs differ: %s %s, %s %s", base, was, name, is))
 	}
 	for _, d := range compare.WorkloadDifferences(a, b) {
-		x.Notes = append(x.Notes, fmt.Sprintf("the workloads differ: %s: %s %s, %s %s", d.What, base, d.Base, name,
-			d.New))
+		x.Notes = append(x.Notes,
+			fmt.Sprintf("the workloads differ: %s: %s %s, %s %s", d.What, base, d.Base, name, d.New))
 	}
 }
 
 // conclude compares the system that carries most with each other one.
 func (x *Systems) conclude(tag string) {
 	order := slices.Clone(x.Systems)
-	load := func(s System) float64 {
-		if s.Load == nil {
-			return -1
-		}
-		return s.Load.Best
-	}
+	load := func(s System) float64 { return cmp.Or(s.Load, &Range{Best: -1}).Best }
 	slices.SortStableFunc(order, func(a, b System) int { return cmp.Compare(load(b), load(a)) })
 	var names []string
 	for _, s := range x.Systems {
@@ -276,7 +267,11 @@ func (x *System) judge(other *System, figure, base *Range, sentence string, fall
 	if better.Load.Low == nil {
 		size = "at least " + size
 	}
-	return fmt.Sprintf("%s "+sentence+" %s %s (%s)", better.Name, size, than, worse.baseName(), why), decided
+	to := worse.Name
+	if worse.Load.Low == nil { // no estimate
+		to = "the " + cmp.Or(worse.pass, "measured PASS") + " of " + to
+	}
+	return fmt.Sprintf("%s "+sentence+" %s %s (%s)", better.Name, size, than, to, why), decided
 }
 
 // bounds are of a figure of the system: those of the load, scaled. Without an interval that is from the PASS to the
@@ -299,14 +294,6 @@ func (x *System) bounds(figure *Range, falls bool) (low, high float64) {
 	return figure.Best * low, figure.Best * high
 }
 
-// baseName says what a difference is to, if it is not to an estimate.
-func (x *System) baseName() string {
-	if x.Load.Low == nil {
-		return "the " + cmp.Or(x.pass, "measured PASS") + " of " + x.Name
-	}
-	return x.Name
-}
-
 func (x *System) loadText() string { return x.Load.text(x.axis, unit.Digits) }
 
 // text is "48.9/s [46.6, 51.3]"; of a load without an interval "≥ 45/s".
@@ -314,14 +301,14 @@ func (r *Range) text(axis string, digits func(float64) string) string {
 	if r == nil {
 		return Absent().Text
 	}
-	suffix := map[string]string{"rate": "/s"}[axis]
-	if r.Low == nil {
-		if axis != "" {
-			return "≥ " + digits(r.Best) + suffix
-		}
-		return digits(r.Best)
+	text := digits(r.Best) + map[string]string{"rate": "/s"}[axis]
+	switch {
+	case r.Low != nil:
+		text += " [" + digits(*r.Low) + ", " + digits(*r.High) + "]"
+	case axis != "":
+		text = "≥ " + text
 	}
-	return digits(r.Best) + suffix + " [" + digits(*r.Low) + ", " + digits(*r.High) + "]"
+	return text
 }
 
 // Table has a column for each system: figures with their intervals are wide.
@@ -351,12 +338,7 @@ func (x *Systems) Table() Table {
 	}
 	row("tok/s/GPU", func(s *System) string { return s.PerGPU.text("", unit.Digits) })
 	if slices.ContainsFunc(x.Systems, func(s System) bool { return s.USDPerGPUHour != nil }) {
-		row("USD per GPU-hour", func(s *System) string {
-			if s.USDPerGPUHour == nil {
-				return Absent().Text
-			}
-			return unit.Digits(*s.USDPerGPUHour)
-		})
+		row("USD per GPU-hour", func(s *System) string { return optional(s.USDPerGPUHour, unit.Digits).Text })
 	}
 	row("USD/M output tokens", func(s *System) string { return s.USDPerMillion.text("", unit.Digits) })
 	return t
@@ -375,7 +357,12 @@ func SystemNames(runs []*Run) []string {
 		func(r *Run) string { return r.Manifest.Target.Model },
 		func(r *Run) string { return r.Manifest.Target.Precision },
 		func(r *Run) string { return r.engine() },
-		ownFlags(runs),
+		func(r *Run) string { // the words of its flags that not every run has
+			words := func(r *Run) []string { return strings.Fields(r.ServerFlags()) }
+			return strings.Join(slices.DeleteFunc(words(r), func(word string) bool {
+				return !slices.ContainsFunc(runs, func(other *Run) bool { return !slices.Contains(words(other), word) })
+			}), " ")
+		},
 		func(r *Run) string { return strings.ToLower(r.Tag()) },
 	} {
 		values := make([]string, len(runs))
@@ -412,16 +399,6 @@ func SystemNames(runs []*Run) []string {
 	return names
 }
 
-// ownFlags are the words of the flags of a run's server that not every run has.
-func ownFlags(runs []*Run) func(*Run) string {
-	words := func(r *Run) []string { return strings.Fields(r.ServerFlags()) }
-	return func(r *Run) string {
-		return strings.Join(slices.DeleteFunc(words(r), func(word string) bool {
-			return !slices.ContainsFunc(runs, func(other *Run) bool { return !slices.Contains(words(other), word) })
-		}), " ")
-	}
-}
-
 // RunsText writes several runs: side by side, if they have a workload in common; all of each with findings.
 func RunsText(w io.Writer, runs []*Run, screen Screen, findings bool) error {
 	p := newPrinter(screen)
@@ -429,9 +406,7 @@ func RunsText(w io.Writer, runs []*Run, screen Screen, findings bool) error {
 	if x != nil {
 		p.wrap("", x.Text)
 		p.wrap("  ", x.Setup)
-		for _, text := range x.Cautions {
-			p.wrap("  caution ", text)
-		}
+		p.wraps("  caution ", x.Cautions...)
 		p.line("")
 		p.table(x.Table())
 		p.line("")

@@ -21,8 +21,8 @@ type Table struct {
 }
 
 // newTable has columns with the heads, each with what column reads in it.
-func newTable(id, caption string, heads ...string) Table {
-	t := Table{ID: id, Caption: caption}
+func newTable(id, caption string, heads ...string) (t Table) {
+	t.ID, t.Caption = id, caption
 	t.addColumns(heads...)
 	return t
 }
@@ -183,19 +183,24 @@ func gradeWords(g stats.Grade) string {
 }
 
 func verdictCell(v stats.Verdict, need int) Cell {
-	c := TextCell(string(v))
-	switch v {
-	case "":
+	c := Cell{Text: string(v), Kind: verdictKind(v)}
+	switch {
+	case v == "":
 		return Cell{Text: "–", Kind: Faint, Title: "no SLO"}
-	case stats.Pass:
-		c.Kind = Passed
-	case stats.Fail:
-		c.Kind = Failed
-	default:
-		c.Kind = Undecided
-		if need > 0 {
-			c.Title = "needs " + unit.Count(need) + " more requests"
-		}
+	case c.Kind == Undecided && need > 0:
+		c.Title = "needs " + unit.Count(need) + " more requests"
 	}
 	return c
+}
+
+func verdictKind(v stats.Verdict) Kind {
+	switch v {
+	case "":
+		return Plain
+	case stats.Pass:
+		return Passed
+	case stats.Fail:
+		return Failed
+	}
+	return Undecided
 }

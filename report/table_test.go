@@ -103,7 +103,8 @@ func TestAnswer(t *testing.T) {
 		{"rate", "none", nil, nil, "nothing found"}, {"rate", "budget", nil, nil, "ended by its budget"},
 	} {
 		f := record.Found{State: c.state, Bracket: stats.Bracket{Low: c.low, High: c.high}, Search: experiment.Search{Axis: c.axis}}
-		if got := answer(&f); got != c.want {
+		run := Run{Run: record.Run{Manifest: record.Manifest{Searches: []record.Found{f}}}}
+		if got := run.searchesTable().Rows[0][3].Text; got != c.want {
 			t.Errorf("%s: %q, want %q", c.state, got, c.want)
 		}
 	}

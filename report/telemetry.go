@@ -33,46 +33,42 @@ const percent = 100
 
 func (r *Run) serverTable() Table {
 	t := newTable("server", "Server metrics", "row", "running #", "waiting #", "KV cache in use|% #",
-		"preemptions #", "prefix-cache hit rate|% #", "draft tokens accepted|% #", "acceptance length #",
-		"source")
+		"preemptions #", "prefix-cache hit rate|% #", "draft tokens accepted|% #", "acceptance length #", "source")
 	t.Note = "Means over the window; tooltips: maxima."
+	add := func(name string, m *telemetry.ServerUsage) {
+		source := TextCell(strings.TrimPrefix(m.Engine+", ", ", ") + m.Source)
+		if m.Missing != "" {
+			source = Cell{Text: m.Missing, Kind: Faint}
+		}
+		t.Add(TextCell(name), level(m.Running, 1), level(m.Waiting, 1), level(m.KVUsage, percent),
+			known(m.Preemptions, 1), known(m.PrefixHitRate, percent), known(m.AcceptanceRate, percent),
+			known(m.AcceptanceLength, 1), source)
+	}
 	for _, row := range r.Live() {
 		m := row.Server.Metrics
 		if m == nil {
 			continue
 		}
-		t.Rows = append(t.Rows, serverCells(row.ID, m))
+		add(row.ID, m)
 		for _, part := range m.Roles {
-			t.Rows = append(t.Rows, serverCells(row.ID+", "+cmp.Or(part.Role, "replica"), part.Usage))
+			add(row.ID+", "+cmp.Or(part.Role, "replica"), part.Usage)
 		}
 	}
 	return t
 }
 
-func serverCells(name string, m *telemetry.ServerUsage) []Cell {
-	source := TextCell(strings.TrimPrefix(m.Engine+", ", ", ") + m.Source)
-	if m.Missing != "" {
-		source = Cell{Text: m.Missing, Kind: Faint}
-	}
-	return []Cell{TextCell(name), level(m.Running, 1), level(m.Waiting, 1), level(m.KVUsage, percent),
-		known(m.Preemptions, 1),
-		known(m.PrefixHitRate, percent), known(m.AcceptanceRate, percent), known(m.AcceptanceLength, 1), source}
-}
-
 func (r *Run) gpuTable() Table {
 	t := newTable("gpus", "GPU metrics", "row", "GPU", "memory active|% #", "tensor cores active|% #",
-		"SMs active|% #", "busy|% #", "power|W #", "energy|J #", "SM clock|MHz #", "memory used|MiB #",
-		"throttled by")
+		"SMs active|% #", "busy|% #", "power|W #", "energy|J #", "SM clock|MHz #", "memory used|MiB #", "throttled by")
 	t.Note = "Means over the window; tooltips: maxima."
 	for _, row := range r.Live() {
 		if row.GPU == nil {
 			continue
 		}
 		for _, d := range row.GPU.Devices {
-			t.Rows = append(t.Rows, []Cell{TextCell(row.ID), TextCell(strings.TrimSpace(d.GPU + " " + d.Name)),
-				level(d.DRAMActive, percent), level(d.TensorActive, percent),
-				level(d.SMActive, percent), level(d.Busy, percent), level(d.PowerW, 1), known(d.EnergyJ, 1),
-				level(d.SMClock, 1), level(d.UsedMiB, 1), throttled(&d)})
+			t.Add(TextCell(row.ID), TextCell(strings.TrimSpace(d.GPU+" "+d.Name)), level(d.DRAMActive, percent),
+				level(d.TensorActive, percent), level(d.SMActive, percent), level(d.Busy, percent), level(d.PowerW, 1),
+				known(d.EnergyJ, 1), level(d.SMClock, 1), level(d.UsedMiB, 1), throttled(&d))
 		}
 	}
 	return t
@@ -90,6 +86,9 @@ func throttled(d *record.GPUDevice) Cell {
 }
 
 func busyCell(u *telemetry.Usage) Cell {
+	if u == nil {
+		return Absent()
+	}
 	c := known(u.MachineBusy, percent)
 	if u.CPUMean != nil {
 		c.Title = unit.Digits(*u.CPUMean) + " cores by the client"
@@ -108,26 +107,27 @@ func (r *Run) clientTable() Table {
 		opened := count(row.Connections.During)
 		opened.Title = unit.Count(row.Connections.Ahead) + " before the window"
 		t.Add(TextCell(row.ID), msCell(record.PercentilesOf(row.Summary.Lag), "p99"),
-			TextCell(unit.Digits(row.Clock.ReadLagMeanMs)), busyCell(u),
-			known(u.SchedP99, 1), opened, TextCell(cmp.Or(row.Clock.Stamps, "not reported")))
+			TextCell(unit.Digits(row.Clock.ReadLagMeanMs)), busyCell(u), known(u.SchedP99, 1), opened,
+			TextCell(cmp.Or(row.Clock.Stamps, "not reported")))
 	}
 	return t
 }
 
 func (r *Run) workersTable() Table {
 	t := newTable("workers", "Load workers", "row", "worker", "requests #", "concurrency #", "max in flight #",
-		"lag p99|ms # ?lag", "TTFT p50 from send|ms #", "machine busy|% #", "connections opened #",
-		"start skew|ms #")
+		"lag p99|ms # ?lag", "TTFT p50 from send|ms #", "machine busy|% #", "connections opened #", "start skew|ms #")
 	for _, row := range r.Live() {
-		for i := range row.Workers {
-			w := &row.Workers[i]
-			concurrency := Absent()
+		for _, w := range row.Workers {
+			concurrency, skew := Absent(), "±"+unit.Digits(float64(w.StartSkewUs)/record.UsPerMs)
 			if w.Concurrency > 0 {
 				concurrency = count(w.Concurrency)
 			}
+			if w.StartLateUs > 0 {
+				skew += fmt.Sprintf(", %s late", unit.Digits(float64(w.StartLateUs)/record.UsPerMs))
+			}
 			t.Add(TextCell(row.ID), TextCell(fmt.Sprintf("%d %s", w.Worker, w.Host)), count(w.Sent), concurrency,
-				count(w.MaxInFlight), optional(w.LagP99, unit.Digits), optional(w.TTFTP50, unit.Digits),
-				busyCell(cmp.Or(w.Client, &telemetry.Usage{})), count(w.Connections.During), skewCell(w))
+				count(w.MaxInFlight), known(w.LagP99, 1), known(w.TTFTP50, 1), busyCell(w.Client),
+				count(w.Connections.During), TextCell(skew))
 		}
 	}
 	return t
@@ -141,71 +141,41 @@ func (r *Run) loadWorkers() string {
 	return ""
 }
 
-func skewCell(w *record.Worker) Cell {
-	c := TextCell("±" + unit.Digits(float64(w.StartSkewUs)/record.UsPerMs))
-	if w.StartLateUs > 0 {
-		c.Text += fmt.Sprintf(", %s late", unit.Digits(float64(w.StartLateUs)/record.UsPerMs))
-	}
-	return c
-}
-
-// ttftPartsTable has the rows that shows picks, of those whose server reports its own times.
+// ttftPartsTable has the rows that shows picks (nil: all), of those whose server reports its own times.
 func (r *Run) ttftPartsTable(shows func(*record.TTFTSplit) bool) Table {
 	t := newTable("ttft-parts", "TTFT by part", "row", "n #", "TTFT from send|ms # ?ttftparts")
 	t.Note = "Means over the same requests. Network: time outside of the server. Histograms include the warm-up."
-	names := r.ttftParts()
-	for _, name := range names {
-		t.addColumns(name + "|ms # ?ttftparts")
-	}
-	t.addColumns("by")
-	for _, row := range r.Live() {
-		s := row.TTFTSplit
-		if s == nil || !shows(s) {
-			continue
-		}
-		cells := []Cell{TextCell(row.ID), count(s.Requests), TextCell(unit.Digits(s.Total))}
-		for _, name := range names {
-			cells = append(cells, partCell(s, name))
-		}
-		t.Rows = append(t.Rows, append(cells, splitSource(s)))
-	}
-	return t
-}
-
-func (r *Run) ttftParts() (names []string) {
-	for _, row := range r.Live() {
-		if row.TTFTSplit == nil {
-			continue
-		}
-		for _, p := range row.TTFTSplit.Parts() {
+	var names []string
+	rows := r.Live()
+	for _, row := range rows {
+		for _, p := range cmp.Or(row.TTFTSplit, &record.TTFTSplit{}).Parts() {
 			if !slices.Contains(names, p.Name) {
 				names = append(names, p.Name)
+				t.addColumns(p.Name + "|ms # ?ttftparts")
 			}
 		}
 	}
-	return names
-}
-
-func partCell(s *record.TTFTSplit, name string) Cell {
-	for _, p := range s.Parts() {
-		if p.Name == name {
-			return Cell{Text: unit.Digits(p.Ms), Title: unit.Format(p.Ms/s.Total, "share")}
+	t.addColumns("by")
+	for _, row := range rows {
+		s := row.TTFTSplit
+		if s == nil || shows != nil && !shows(s) {
+			continue
 		}
+		parts, source := slices.Repeat([]Cell{Absent()}, len(names)), TextCell("each answer")
+		for _, p := range s.Parts() {
+			parts[slices.Index(names, p.Name)] = Cell{Text: unit.Digits(p.Ms), Title: share(p.Ms / s.Total)}
+		}
+		switch {
+		case s.Missing != "":
+			source = Cell{Text: s.Missing, Kind: Faint}
+		case s.Source == record.SplitOfHistograms:
+			source.Text = "histograms"
+		}
+		t.Add(slices.Concat([]Cell{TextCell(row.ID), count(s.Requests), TextCell(unit.Digits(s.Total))}, parts,
+			[]Cell{source})...)
 	}
-	return Absent()
+	return t
 }
-
-func splitSource(s *record.TTFTSplit) Cell {
-	switch {
-	case s.Missing != "":
-		return Cell{Text: s.Missing, Kind: Faint}
-	case s.Source == record.SplitOfHistograms:
-		return TextCell("histograms")
-	}
-	return TextCell("each answer")
-}
-
-func anyTTFT(*record.TTFTSplit) bool { return true }
 
 func notPrefill(s *record.TTFTSplit) bool {
 	parts := s.Parts()

@@ -37,7 +37,9 @@ func Text(w io.Writer, run *Run, screen Screen) error {
 	p.few(parts, mostParts, "report.html, tab Latency")
 	p.few(run.workersTable().keep([]int{0, 1, 2, 5, 6, 9}), mostGroups, "report.html, tab Server")
 	p.bottlenecks(&o)
-	p.published(&o)
+	if point := o.publishedPoint(); point != nil {
+		p.captioned(o.publishedTable(point), p.table)
+	}
 	p.findings(&o, &t, footnotes)
 	p.missing(run.missingTable())
 	p.shadow(run)
@@ -55,9 +57,7 @@ func (p *printer) head(run *Run, o *Analysis) {
 	if run.Tag() == tagSimulated {
 		p.wrap("", "SIMULATED: measured against a simulated server")
 	}
-	for _, line := range run.Notices() {
-		p.wrap("", line)
-	}
+	p.wraps("", run.Notices()...)
 	p.wrap("SLO ", o.SLOLine())
 	p.line("")
 }
@@ -71,9 +71,7 @@ func (p *printer) answer(o *Analysis) {
 	}
 	v := o.View(w)
 	p.line(p.paint(v.Kind, text.Ellipsis(text.Escape(v.Headline), p.width)))
-	if v.Estimate != "" {
-		p.wrap("  ", v.Estimate)
-	}
+	p.wraps("  ", v.Estimate)
 	p.wrap("  ", v.Text)
 	p.wrap("  ", v.FiguresLine())
 	p.classesAndSettings(&v, len(v.Settings))
@@ -128,7 +126,7 @@ func (p *printer) missing(t Table) {
 	}
 	for _, why := range order {
 		text, more, _ := strings.Cut(why, "\n") // a server's last output has several lines
-		p.wrap(" ", andMore(rows[why][0], len(rows[why])-1)+text)
+		p.wrap(" ", andMore(rows[why])+text)
 		if more == "" {
 			continue
 		}
@@ -138,11 +136,15 @@ func (p *printer) missing(t Table) {
 	}
 }
 
-func andMore(row string, others int) string {
-	if others > 0 {
-		row += ", and " + unit.Plural(others, "more row")
+// andMore names the first row; empty: there is none.
+func andMore(rows []string) string {
+	switch len(rows) {
+	case 0:
+		return ""
+	case 1:
+		return rows[0]
 	}
-	return row
+	return rows[0] + ", and " + unit.Plural(len(rows)-1, "more row")
 }
 
 // findings writes each code, the most severe first, with its number if the table names numbers. Their hints are in the
@@ -158,7 +160,7 @@ func (p *printer) findings(o *Analysis, t *Table, footnotes map[string]int) {
 		if d.Severity == record.Note {
 			continue
 		}
-		severity := p.paint(severityKind(d.Severity), string(d.Severity))
+		severity := p.paint(severityCell(d.Severity).Kind, string(d.Severity))
 		lead := "  " + severity + " "
 		if numbered {
 			lead = fmt.Sprintf("  %2d %s ", footnotes[footnote(d.Severity, d.Code)], severity)
@@ -168,4 +170,47 @@ func (p *printer) findings(o *Analysis, t *Table, footnotes map[string]int) {
 	if notes := o.notes(); notes != "" {
 		p.wrap(" ", "notes: "+notes)
 	}
+}
+
+// AskText writes the twin's answer to a question.
+func AskText(w io.Writer, s *series.Series, q series.Question, a *series.Estimated, screen Screen) error {
+	p := newPrinter(screen)
+	load := func(x float64) string { return unit.Brief(x, 4) + map[bool]string{true: "/s"}[s.Axis == "rate"] }
+	if q.Load > 0 {
+		on := ""
+		if q.Replicas > 1 {
+			on = fmt.Sprintf(" on %.0f replicas", q.Replicas)
+		}
+		p.wrap("", fmt.Sprintf("%s at %s %s%s (estimated of a long run, ms)", s.Label(), s.Axis, load(q.Load), on))
+		for i := 0; i < len(a.Latencies); {
+			metric, _, _ := strings.Cut(a.Latencies[i].Metric, "_")
+			line := fmt.Sprintf("  %-5s", strings.ToUpper(metric))
+			for ; i < len(a.Latencies) && strings.HasPrefix(a.Latencies[i].Metric, metric+"_"); i++ {
+				x := &a.Latencies[i]
+				part := fmt.Sprintf("  %s %s [%s, %s]", strings.TrimPrefix(x.Metric, metric+"_"), unit.Brief(x.Ms, 3),
+					unit.Brief(x.Low, 3), unit.Brief(x.High, 3))
+				if text.Width(line+part) > p.width {
+					p.line(line)
+					line = strings.Repeat(" ", len("  TTFT "))
+				}
+				line += part
+			}
+			p.line(line)
+		}
+	} else {
+		answer := "not known"
+		switch {
+		case a.Best != nil:
+			answer = fmt.Sprintf("≈ %s (%s–%s), estimated", load(*a.Best), unit.Brief(*a.Low, 3),
+				unit.Brief(*a.High, 3))
+		case a.Low != nil:
+			answer = load(*a.Low) + " or more, estimated"
+		case a.High != nil:
+			answer = "below " + load(*a.High) + ", estimated"
+		}
+		p.wrap("", fmt.Sprintf("%s: the highest %s that meets the SLO is %s", s.Label(), s.Axis, answer))
+	}
+	p.wrap("  twin", series.TwinText(&a.Twin))
+	p.wrap("  server", series.ServerText(&a.Twin))
+	return p.flush(w)
 }

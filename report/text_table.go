@@ -45,7 +45,7 @@ func (o *Analysis) textTable(width int, footnotes map[string]int) Table {
 	return t.keep(fitting(&t, all, width))
 }
 
-// addPoints adds the shown points of a series, each with its classes, below the name of one with several points.
+// addPoints adds the shown points of a series, below the name of one with several points.
 func (t *Table) addPoints(s *series.Series, all []pointColumn, shown func(point int) bool) {
 	named := len(s.Points) == 1
 	for j := range s.Points {
@@ -56,13 +56,7 @@ func (t *Table) addPoints(s *series.Series, all []pointColumn, shown func(point 
 			t.Add(TextCell(s.Label()))
 			named = true
 		}
-		points := []*series.Point{&s.Points[j]}
-		for k := range s.Points[j].Classes {
-			points = append(points, &s.Points[j].Classes[k])
-		}
-		for _, p := range points {
-			t.addPoint(s, p, all)
-		}
+		t.addPoint(s, &s.Points[j], all)
 	}
 }
 
@@ -74,12 +68,16 @@ func tableOf(id, caption string, columns []pointColumn) Table {
 	return t
 }
 
+// addPoint adds a point, and the classes of a mix after it, if one has an SLO of its own.
 func (t *Table) addPoint(s *series.Series, p *series.Point, columns []pointColumn) {
 	row := make([]Cell, len(columns))
 	for i, c := range columns {
 		row[i] = c.cell(s, p)
 	}
 	t.Add(row...)
+	for i := range p.Classes {
+		t.addPoint(s, &p.Classes[i], columns)
+	}
 }
 
 // fitting takes the columns of a low rank first, and none without any figure.
@@ -133,16 +131,20 @@ func (o *Analysis) textColumns(footnotes map[string]int) []pointColumn {
 	if !o.streams() { // it is the only latency
 		e2e = 3
 	}
+	var answers []pointColumn
+	if o.answers() {
+		answers = o.latencyColumns("ttfo", 3, 1)
+	}
 	return slices.Concat([]pointColumn{
 		{Column{Head: "point"}, always, textName},
 		ofPoint("output|tok/s #", 2, outputCell), ofPoint("|tok/s/GPU #", 6, moreGPUsCell),
 		ofPoint("|tok/s/user #", 8, perUserCell), ofPoint("|req/s #", 9, requestsCell),
 		ofPoint("goodput|req/s #", 15, goodputCell),
-	}, o.latencyColumns("ttft", 3, 1), o.answerColumns(), o.latencyColumns("tpot", 2, 7),
+	}, o.latencyColumns("ttft", 3, 1), answers, o.latencyColumns("tpot", 2, 7),
 		o.latencyColumns("itl", 18, 10), o.latencyColumns("e2e", 16, e2e), o.otherLimited(limitedColumns),
 		[]pointColumn{
 			ofPoint("cost|USD/M #", 14, costCell), ofPoint("energy|J/token #", 14, energyCell),
-			ofPoint("n #", 4, completed), ofPoint("failed #", 11, failuresOrNone), ofPoint("SLO", always, o.statusCell),
+			ofPoint("n #", 4, completed), ofPoint("failed #", 11, failures), ofPoint("SLO", always, o.statusCell),
 			ofPoint("limit", 13, decidingCell),
 			ofPoint(numbersHead, 5, func(p *series.Point) Cell { return footnoteCell(p, footnotes) }),
 		})
@@ -151,13 +153,6 @@ func (o *Analysis) textColumns(footnotes map[string]int) []pointColumn {
 // streams reports whether every point has a TTFT.
 func (o *Analysis) streams() bool {
 	return !o.any(func(p *series.Point) bool { return len(p.TTFT) == 0 })
-}
-
-func (o *Analysis) answerColumns() []pointColumn {
-	if !o.answers() {
-		return nil
-	}
-	return o.latencyColumns("ttfo", 3, 1)
 }
 
 // latencyColumns are the percentiles of a latency: those that the SLO limits, the median and one at the tail with
@@ -255,11 +250,7 @@ func textName(s *series.Series, p *series.Point) Cell {
 	if len(s.Points) > 1 {
 		name = "  " + p.Load
 	}
-	name += ofAllClasses(p)
-	if s.Closed {
-		name += " †"
-	}
-	return TextCell(name)
+	return TextCell(name + ofAllClasses(p) + map[bool]string{true: " †"}[s.Closed])
 }
 
 func median(r record.Repeats) Cell {
@@ -304,13 +295,6 @@ func costCell(p *series.Point) Cell {
 
 func energyCell(p *series.Point) Cell { return median(*cmp.Or(p.EnergyPerToken, &record.Repeats{})) }
 
-func failuresOrNone(p *series.Point) Cell {
-	if c := failures(p); c.Text != "0" {
-		return c
-	}
-	return Absent()
-}
-
 func decidingCell(p *series.Point) Cell {
 	v, ok := verdict.Deciding(p.Rows...)
 	if !ok {
@@ -353,17 +337,15 @@ func findingsCell(p *series.Point, text string) Cell {
 
 // disturbances are the footnotes' keys of a point's findings that are no notes, each once.
 func disturbances(p *series.Point) []string {
-	var keys []string
-	add := func(findings []record.Finding) {
-		for _, d := range findings {
-			if key := footnote(d.Severity, d.Code); d.Severity != record.Note && !slices.Contains(keys, key) {
-				keys = append(keys, key)
-			}
-		}
-	}
-	add(p.Findings)
+	findings := slices.Clone(p.Findings)
 	for _, r := range p.Rows {
-		add(r.Findings)
+		findings = append(findings, r.Findings...)
+	}
+	var keys []string
+	for _, d := range findings {
+		if key := footnote(d.Severity, d.Code); d.Severity != record.Note && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
 	}
 	return keys
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"bench/experiment/record"
-	"bench/experiment/series"
 	"bench/experiment/unit"
 )
 
@@ -46,28 +45,21 @@ func (r *Run) timeSpent(o *Analysis) TimeSpent {
 			t.Answer = r.serverTime(whole.AnswerS)
 		}
 	}
-	for i := range o.Answer.Workloads {
-		w := &o.Answer.Workloads[i]
-		x := WorkloadTime{Workload: w.Name}
-		if x.Split = splitOf(o.Series[w.Series].Points); x.Split != nil {
-			x.Server = r.serverTime(x.Split.TotalS)
+	for _, w := range o.Answer.Workloads {
+		x, sum, known := WorkloadTime{Workload: w.Name}, record.TimeSplit{}, true
+		for _, p := range o.Series[w.Series].Points {
+			for _, row := range p.Rows {
+				if known = known && row.Time != nil; known {
+					sum.Add(row.Time)
+				}
+			}
+		}
+		if known {
+			x.Split, x.Server = &sum, r.serverTime(sum.TotalS)
 		}
 		t.Workloads = append(t.Workloads, x)
 	}
 	return t
-}
-
-func splitOf(points []series.Point) *record.TimeSplit {
-	sum := &record.TimeSplit{}
-	for i := range points {
-		for _, row := range points[i].Rows {
-			if row.Time == nil {
-				return nil
-			}
-			sum.Add(row.Time)
-		}
-	}
-	return sum
 }
 
 func (r *Run) serverTime(wall float64) *ServerTime {
@@ -91,7 +83,15 @@ func (t *TimeSpent) Line() string {
 	if t.AtLeast {
 		text = "at least " + text
 	}
-	text += ": " + partsText(t.Split)
+	parts := t.Split.Parts() // the largest first, without those below half a percent
+	slices.SortStableFunc(parts, func(a, b record.TimePart) int { return cmp.Compare(b.Seconds, a.Seconds) })
+	var shares []string
+	for i, percent := range percentages(parts) {
+		if percent > 0 {
+			shares = append(shares, fmt.Sprintf("%s %d %%", parts[i].Name, percent))
+		}
+	}
+	text += ": " + strings.Join(shares, ", ")
 	if a := t.Answer; a != nil && a.GPUSeconds != nil {
 		text += "; " + unit.Digits(*a.GPUSeconds) + " GPU-seconds to the answer"
 		if a.USD != nil {
@@ -99,19 +99,6 @@ func (t *TimeSpent) Line() string {
 		}
 	}
 	return text
-}
-
-// partsText has the largest first, without those below half a percent. The percentages sum to 100.
-func partsText(s *record.TimeSplit) string {
-	parts := s.Parts()
-	slices.SortStableFunc(parts, func(a, b record.TimePart) int { return cmp.Compare(b.Seconds, a.Seconds) })
-	var out []string
-	for i, percent := range percentages(parts) {
-		if percent > 0 {
-			out = append(out, fmt.Sprintf("%s %d %%", parts[i].Name, percent))
-		}
-	}
-	return strings.Join(out, ", ")
 }
 
 // percentages are whole percentages that sum to 100, by largest remainder; 0: all parts are.
@@ -145,8 +132,12 @@ func budgetLine(b *record.Budget) string {
 	if b.Added > 0 {
 		text += ", " + unit.Plural(b.Added, "longer repeat")
 	}
-	if len(b.NotRun) > 0 {
-		text += "; " + andMore(b.NotRun[0].ID, len(b.NotRun)-1) + " did not fit"
+	var late []string
+	for _, n := range b.NotRun {
+		late = append(late, n.ID)
+	}
+	if len(late) > 0 {
+		text += "; " + andMore(late) + " did not fit"
 	}
 	if len(b.Open) == 0 {
 		return text + "; no verdict is open"

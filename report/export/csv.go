@@ -47,6 +47,19 @@ func (r *csvLine) float(head string, x *float64) {
 
 func (r *csvLine) int(head string, n int) { r.put(head, strconv.Itoa(n)) }
 
+// ints and floats write the figures of several heads, which have a space between them.
+func (r *csvLine) ints(heads string, n ...int) {
+	for i, head := range strings.Fields(heads) {
+		r.int(head, n[i])
+	}
+}
+
+func (r *csvLine) floats(heads string, x ...*float64) {
+	for i, head := range strings.Fields(heads) {
+		r.float(head, x[i])
+	}
+}
+
 func (r *csvLine) optional(head string, n int, has bool) {
 	if !has {
 		r.put(head, "")
@@ -90,13 +103,6 @@ func CSV(w io.Writer, runs ...*report.Run) error {
 	return nil
 }
 
-func simulated(row *record.Row) string {
-	if row.Predicted {
-		return "predicted"
-	}
-	return strconv.FormatBool(row.Simulated)
-}
-
 func csvRow(run *report.Run, row *record.Row) csvLine {
 	var r csvLine
 	spec, sum := row.Spec, row.Summary
@@ -106,7 +112,11 @@ func csvRow(run *report.Run, row *record.Row) csvLine {
 	r.text("point", strings.TrimPrefix(strings.TrimPrefix(spec.Label(), spec.Name), " "))
 	r.int("repeat", spec.Repeat)
 	r.text("state", run.State(row.ID))
-	r.put("simulated", simulated(row))
+	simulated := strconv.FormatBool(row.Simulated)
+	if row.Predicted {
+		simulated = "predicted"
+	}
+	r.put("simulated", simulated)
 	r.text("model", run.Manifest.Target.Model)
 	r.text("prompt_form", row.PromptForm)
 	r.put("stream", strconv.FormatBool(spec.Streams()))
@@ -129,9 +139,8 @@ func csvRow(run *report.Run, row *record.Row) csvLine {
 	// otherwise no count decides
 	r.optional("slo_need_requests", need, need > 0 || verdict == stats.Pass || verdict == stats.Fail)
 	r.put("valid", strconv.FormatBool(row.Valid()))
-	r.int("checks_passed", len(row.Checks.Passed))
-	r.int("checks_failed", len(row.Checks.Failed))
-	r.int("checks_not_possible", len(row.Checks.NotPossible))
+	r.ints("checks_passed checks_failed checks_not_possible", len(row.Checks.Passed), len(row.Checks.Failed),
+		len(row.Checks.NotPossible))
 	r.text("invalid", strings.Join(row.Codes(record.Invalid), " "))
 	r.text("cautions", strings.Join(row.Codes(record.Caution), " "))
 	r.text("notes", strings.Join(row.Codes(record.Note), " "))
@@ -145,43 +154,25 @@ func csvRow(run *report.Run, row *record.Row) csvLine {
 
 func (r *csvLine) counts(s *record.Summary) {
 	q, t := s.Requests, s.Throughput
-	r.int("requests_planned", q.Planned)
-	r.int("requests_sent", q.Sent)
-	r.int("requests_completed", q.Completed)
-	r.int("requests_short", q.Short)
-	r.int("requests_failed", q.Failed)
-	r.int("requests_unfinished", q.Unfinished)
-	r.int("requests_left", q.Left)
+	r.ints("requests_planned requests_sent requests_completed requests_short", q.Planned, q.Sent, q.Completed, q.Short)
+	r.ints("requests_failed requests_unfinished requests_left", q.Failed, q.Unfinished, q.Left)
 	var classes []string
 	for _, class := range slices.Sorted(maps.Keys(q.Errors)) {
 		classes = append(classes, fmt.Sprintf("%s=%d", class, q.Errors[class]))
 	}
 	r.text("errors", strings.Join(classes, " "))
-	r.float("error_rate", s.ErrorRate)
-	r.float("duration_s", &s.DurationS)
-	r.float("requests_per_s", &t.RequestsPerS)
-	r.float("prompt_tokens_per_s", &t.PromptTokensPerS)
-	r.float("output_tokens_per_s", &t.OutputTokensPerS)
-	r.float("output_tokens_per_s_per_gpu", t.OutputTokensPerSPerGPU)
-	var goodRequests, goodTokens *float64
-	if g := s.Goodput; g != nil {
-		goodRequests, goodTokens = &g.RequestsPerS, &g.OutputTokensPerS
-	}
-	r.float("goodput_requests_per_s", goodRequests)
-	r.float("goodput_output_tokens_per_s", goodTokens)
-	r.float("concurrency_mean", &s.Concurrency.Mean)
-	r.int("prompt_tokens", s.Tokens.Prompt)
-	r.int("output_tokens", s.Tokens.Output)
+	r.floats("error_rate duration_s requests_per_s prompt_tokens_per_s output_tokens_per_s output_tokens_per_s_per_gpu",
+		s.ErrorRate, &s.DurationS, &t.RequestsPerS, &t.PromptTokensPerS, &t.OutputTokensPerS, t.OutputTokensPerSPerGPU)
+	good := cmp.Or(s.Goodput, &record.Goodput{RequestsPerS: math.NaN(), OutputTokensPerS: math.NaN()})
+	r.floats("goodput_requests_per_s goodput_output_tokens_per_s concurrency_mean", &good.RequestsPerS,
+		&good.OutputTokensPerS, &s.Concurrency.Mean)
+	r.ints("prompt_tokens output_tokens", s.Tokens.Prompt, s.Tokens.Output)
 	r.optional("cached_tokens", *cmp.Or(s.Tokens.Cached, new(int)), s.Tokens.Cached != nil)
 	r.put("tokens_estimated", strconv.FormatBool(s.Tokens.Estimated))
 }
 
 func (r *csvLine) latency(name string, s *stats.Summary) {
-	n := 0
-	if s != nil {
-		n = s.N
-	}
-	r.int(name+"_n", n)
+	r.int(name+"_n", cmp.Or(s, &stats.Summary{}).N)
 	figure := func(stat string) *float64 {
 		if x, ok := s.Get(stat); ok {
 			return &x
@@ -204,9 +195,7 @@ func (r *csvLine) time(t *record.TimeSplit) {
 	if t != nil {
 		x = [...]*float64{&t.SettleS, &t.PrepareS, &t.WarmupS, &t.DrainS, &t.OwnS, &t.TotalS}
 	}
-	for i, head := range []string{"settle_s", "prepare_s", "warmup_s", "drain_s", "own_s", "total_s"} {
-		r.float(head, x[i])
-	}
+	r.floats("settle_s prepare_s warmup_s drain_s own_s total_s", x[:]...)
 }
 
 func (r *csvLine) roofline(b *record.Roofline) {
@@ -218,7 +207,26 @@ func (r *csvLine) roofline(b *record.Roofline) {
 			}
 		}
 	}
-	for i, head := range []string{"ttft_floor_ms", "ttft_expected_ms", "tpot_floor_ms", "tpot_expected_ms"} {
-		r.float(head, x[i])
+	r.floats("ttft_floor_ms ttft_expected_ms tpot_floor_ms tpot_expected_ms", x[:]...)
+}
+
+func (r *csvLine) workload(row *record.Row) {
+	has, s := row.Sessions != nil, cmp.Or(row.Sessions, &record.Sessions{})
+	p50, known := s.Percentiles(s.Time).Get("p50")
+	if !known {
+		p50.Median = math.NaN()
 	}
+	r.optional("sessions_started", s.Started, has)
+	r.optional("sessions_completed", s.Completed, has)
+	r.optional("sessions_cut", s.Cut, has)
+	r.float("session_time_p50_s", &p50.Median)
+	r.put("session_time_p50_grade", string(p50.Grade))
+	r.float("e2e_interactivity_tokens_per_s",
+		&cmp.Or(s.Interactivity, &record.Interactivity{TokensPerS: math.NaN()}).TokensPerS)
+	drafts := cmp.Or(row.Speculation, &record.Speculation{})
+	r.floats("acceptance_rate acceptance_length", drafts.AcceptanceRate, drafts.AcceptanceLength)
+	answers := cmp.Or(row.Summary.Answers, &record.Answers{})
+	none := &record.Share{Share: math.NaN()}
+	r.floats("answers_valid answers_correct energy_j_per_output_token", &cmp.Or(answers.Valid, none).Share,
+		&cmp.Or(answers.Correct, none).Share, &cmp.Or(row.Energy, &record.Energy{PerToken: math.NaN()}).PerToken)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"bench/experiment/stats"
@@ -51,13 +52,12 @@ func JUnit(w io.Writer, c *compare.Comparison) error {
 	if c.NewBase != nil {
 		s.skip("all points", "new base", c.NewBase.String())
 	}
-	for _, x := range c.LeftOut {
-		s.skip("left out of base", strings.TrimSpace(x.Run+" "+x.Row), x.Why)
-	}
+	left := slices.Clone(c.LeftOut)
 	for _, p := range c.Points {
-		for _, x := range p.LeftOut {
-			s.skip("left out of base", strings.TrimSpace(x.Run+" "+x.Row), x.Why)
-		}
+		left = append(left, p.LeftOut...)
+	}
+	for _, x := range left {
+		s.skip("left out of base", strings.TrimSpace(x.Run+" "+x.Row), x.Why)
 	}
 	s.Tests = len(s.Cases)
 	if _, err := io.WriteString(w, xml.Header); err != nil {

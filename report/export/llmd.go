@@ -35,7 +35,8 @@ func LLMD(runs ...*report.Run) (files []File, err error) {
 	names := map[string]bool{}
 	for _, run := range runs {
 		if tool := run.Manifest.Client.Tool; tool != "" && tool != "bench" {
-			return nil, fmt.Errorf("%s: measured by %s: only bench's own runs are written as Benchmark Reports", run.Dir, tool)
+			return nil, fmt.Errorf("%s: measured by %s: only bench's own runs are written as Benchmark Reports",
+				run.Dir, tool)
 		}
 		for i, row := range run.Stored() {
 			written, err := yaml.Marshal(llmdReport(run, &row, i))
@@ -75,7 +76,10 @@ func llmdReport(run *report.Run, row *record.Row, stage int) node {
 	}
 	results := node{"request_performance": node{"aggregate": llmdAggregate(run, row)}}
 	if s := row.Sessions; s != nil {
-		results["session_performance"] = node{"sessions": llmdSessions(s)}
+		of := node{"total": s.Started, "succeeded": s.Completed, "failed": s.Failed}
+		addFigures(of, "s", map[string]*stats.Summary{"session_duration": s.Time})
+		addFigures(of, "count", map[string]*stats.Summary{"events_per_session": s.Requests})
+		results["session_performance"] = node{"sessions": of}
 	}
 	if of := llmdTelemetry(row); len(of) > 0 {
 		results["observability"] = node{"components": []node{{"component_label": llmdServer, "aggregate": of}}}
@@ -233,13 +237,6 @@ func addFigures(to node, units string, figures map[string]*stats.Summary) {
 		}
 		to[name] = of
 	}
-}
-
-func llmdSessions(s *record.Sessions) node {
-	of := node{"total": s.Started, "succeeded": s.Completed, "failed": s.Failed}
-	addFigures(of, "s", map[string]*stats.Summary{"session_duration": s.Time})
-	addFigures(of, "count", map[string]*stats.Summary{"events_per_session": s.Requests})
-	return of
 }
 
 func llmdTelemetry(row *record.Row) node {

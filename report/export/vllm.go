@@ -25,55 +25,32 @@ import (
 func VLLM(w io.Writer, runs ...*report.Run) error {
 	var objects [][]byte
 	for _, run := range runs {
-		if err := needRecords(run); err != nil {
-			return err
+		if n := len(run.WithoutRecords); n > 0 { // the file would lack requests without a word
+			return fmt.Errorf("the request records of %s are missing from %s, first %s\nhint: --format csv and json "+
+				"have the stored figures; or measure the rows again: remove their .json, then bench sweep MATRIX "+
+				"--resume %s",
+				unit.Plural(n, "row"), run.Dir, run.WithoutRecords[0], text.ShellWord(run.Dir))
 		}
-		of, err := vllmObjects(run)
-		if err != nil {
-			return err
+		rows := run.Live()
+		for i := range rows {
+			records, err := run.Requests(&rows[i])
+			if err != nil {
+				return fmt.Errorf("reading the requests of %s: %w", rows[i].ID, err)
+			}
+			window := slices.DeleteFunc(slices.Clone(records),
+				func(r *record.Record) bool { return r.Phase != record.PhaseWindow })
+			object, err := json.Marshal(vllmObject(run, &rows[i], window))
+			if err != nil {
+				return fmt.Errorf("encoding %s: %w", rows[i].ID, err)
+			}
+			objects = append(objects, object)
 		}
-		objects = append(objects, of...)
 	}
 	if len(objects) == 1 {
 		return writeJSON(w, objects[0], nil)
 	}
 	text := slices.Concat([]byte("[\n"), bytes.Join(objects, []byte(",\n")), []byte("\n]"))
 	return writeJSON(w, text, nil)
-}
-
-func vllmObjects(run *report.Run) (out [][]byte, err error) {
-	rows := run.Live()
-	for i := range rows {
-		row := &rows[i]
-		window, err := window(run, row)
-		if err != nil {
-			return nil, err
-		}
-		text, err := json.Marshal(vllmObject(run, row, window))
-		if err != nil {
-			return nil, fmt.Errorf("encoding %s: %w", row.ID, err)
-		}
-		out = append(out, text)
-	}
-	return out, nil
-}
-
-// needRecords refuses a run whose records are gone: the file would lack requests without a word.
-func needRecords(run *report.Run) error {
-	if n := len(run.WithoutRecords); n > 0 {
-		return fmt.Errorf("the request records of %s are missing from %s, first %s\nhint: --format csv and json have the stored figures; or measure the rows again: remove their .json, then bench sweep MATRIX --resume %s",
-			unit.Plural(n, "row"), run.Dir, run.WithoutRecords[0], text.ShellWord(run.Dir))
-	}
-	return nil
-}
-
-func window(run *report.Run, row *record.Row) ([]*record.Record, error) {
-	records, err := run.Requests(row)
-	if err != nil {
-		return nil, fmt.Errorf("reading the requests of %s: %w", row.ID, err)
-	}
-	return slices.DeleteFunc(slices.Clone(records),
-		func(r *record.Record) bool { return r.Phase != record.PhaseWindow }), nil
 }
 
 // vllmNames are vLLM's names of the APIs that it measures; others keep bench's.
@@ -113,8 +90,7 @@ func vllmObject(run *report.Run, row *record.Row, window []*record.Record) map[s
 	if spec.Concurrency > 0 {
 		o["max_concurrency"] = spec.Concurrency
 	}
-	samples := map[string]*stats.Summary{"ttft": sum.TTFE, "tpot": sum.TPOT, "itl": sum.ITL,
-		"e2el": sum.E2EFromSend}
+	samples := map[string]*stats.Summary{"ttft": sum.TTFE, "tpot": sum.TPOT, "itl": sum.ITL, "e2el": sum.E2EFromSend}
 	if len(window) > 0 {
 		addDetails(o, window, spec.Streams())
 	} else {
@@ -142,8 +118,7 @@ func tooSmall(o map[string]any, samples map[string]*stats.Summary) []string {
 	return keys
 }
 
-var vllmStatistics = []struct{ to, from string }{{"mean", "mean"}, {"median", "p50"}, {"std", "std"},
-	{"p50", "p50"},
+var vllmStatistics = []struct{ to, from string }{{"mean", "mean"}, {"median", "p50"}, {"std", "std"}, {"p50", "p50"},
 	{"p90", "p90"}, {"p95", "p95"}, {"p99", "p99"}, {"p99.9", "p999"}}
 
 func addStatistics(o map[string]any, metric string, s *stats.Summary) {
@@ -160,10 +135,7 @@ func addDetails(o map[string]any, window []*record.Record, stream bool) {
 	starts, ttfts, itls, latencies := make([]float64, n), make([]float64, n), make([][]float64, n), make([]float64, n)
 	var ttft, tpot, itl, e2el []float64
 	for i, r := range window {
-		inputs[i], itls[i] = r.PromptRequested, []float64{}
-		if r.PromptTokens != nil {
-			inputs[i] = *r.PromptTokens
-		}
+		inputs[i], itls[i] = *cmp.Or(r.PromptTokens, &r.PromptRequested), []float64{}
 		sent, _ := r.Sent.Get()
 		starts[i] = float64(sent) / 1e6
 		if !r.OK() {
@@ -190,7 +162,8 @@ func addDetails(o map[string]any, window []*record.Record, stream bool) {
 			tpot = append(tpot, float64(last-first)/1e3/float64(r.OutputTokens-1))
 		}
 	}
-	o["input_lens"], o["output_lens"], o["errors"], o["start_times"], o["latencies"] = inputs, outputs, failures, starts, latencies
+	o["input_lens"], o["output_lens"], o["errors"] = inputs, outputs, failures
+	o["start_times"], o["latencies"] = starts, latencies
 	if stream {
 		o["ttfts"], o["itls"] = ttfts, itls
 	}

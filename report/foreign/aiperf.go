@@ -15,9 +15,10 @@ var aiperf = tool{
 	read: readAIPerf,
 	definitions: map[string]string{
 		"ttft": "send to the first response with content",
-		"tpot": "inter_token_latency of aiperf: (request latency − TTFT) / (output tokens − 1), one value for a request",
-		"itl":  "inter_chunk_latency of aiperf",
-		"e2e":  "send to the last response",
+		"tpot": "inter_token_latency of aiperf: (request latency − TTFT) / (output tokens − 1), one value for a " +
+			"request",
+		"itl": "inter_chunk_latency of aiperf",
+		"e2e": "send to the last response",
 
 		"requests_per_s":      "valid requests over the whole run",
 		"output_tokens_per_s": "over the whole run; tokens counted by a tokenizer on the client, by default",
@@ -31,9 +32,9 @@ func readAIPerf(o object) ([]measurement, error) {
 	s := &m.Summary
 	setRequests(s, int(average("request_count")), int(average("error_request_count")))
 	n := s.Requests.Completed
-	s.TTFT, s.TPOT = aiperfSummary(o.object("time_to_first_token"), n), aiperfSummary(o.object("inter_token_latency"),
-		n)
-	s.ITL, s.E2E = aiperfSummary(o.object("inter_chunk_latency"), n), aiperfSummary(o.object("request_latency"), n)
+	of := func(metric string) *stats.Summary { return aiperfSummary(o.object(metric), n) }
+	s.TTFT, s.TPOT = of("time_to_first_token"), of("inter_token_latency")
+	s.ITL, s.E2E = of("inter_chunk_latency"), of("request_latency")
 	s.TTFTFromSend, s.E2EFromSend = s.TTFT, s.E2E
 	s.DurationS, s.Concurrency.Mean = average("benchmark_duration"), average("effective_concurrency")
 	s.Throughput = record.Throughput{RequestsPerS: average("request_throughput"),

@@ -27,10 +27,6 @@ var inferencePerf = tool{name: "inference-perf", definitions: map[string]string{
 	"error_rate":          "failures / all requests; an error inside a stream may be a success",
 }}
 
-func isReport(o object) bool {
-	return o.has("version", "run", "results") && strings.HasPrefix(strings.Trim(string(o["version"]), `"`), "0.2")
-}
-
 // reportTool is the tool that measured a report, with its definitions. The partial report of inference-perf names none.
 func reportTool(o object) tool {
 	t := inferencePerf
@@ -76,7 +72,12 @@ func readReport(o object) ([]measurement, error) {
 		return []measurement{m}, err
 	}
 	m.Spec.Rate, m.Spec.Concurrency = workload.Rate(max(0, is.or0("rate_qps"))), is.count("concurrency")
-	m.reportTime(o.object("run").object("time"))
+	at := o.object("run").object("time")
+	m.StartedAt, _ = time.Parse(time.RFC3339Nano, at.text("start"))
+	// PT49.9S is 49.9s
+	if took, err := time.ParseDuration(strings.ToLower(strings.TrimPrefix(at.text("duration"), "PT"))); err == nil {
+		m.Summary.DurationS = took.Seconds()
+	}
 	m.reportFigures(o.object("results").object("request_performance").object("aggregate"), is.text("tool"))
 	return []measurement{m}, nil
 }
@@ -109,31 +110,27 @@ func reportModel(o object) string {
 	return scenario.object("load").object("native").object("config").object("server").text("model_name")
 }
 
-func (m *measurement) reportTime(o object) {
-	m.StartedAt, _ = time.Parse(time.RFC3339Nano, o.text("start"))
-	// PT49.9S is 49.9s
-	d, err := time.ParseDuration(strings.ToLower(strings.TrimPrefix(o.text("duration"), "PT")))
-	if err == nil {
-		m.Summary.DurationS = d.Seconds()
-	}
-}
-
 func (m *measurement) reportFigures(o object, tool string) {
 	requests, latency, throughput := o.object("requests"), o.object("latency"), o.object("throughput")
-	failed := requests.count("failures")
+	failed, unfinished := requests.count("failures"), requests.count("incomplete")
 	s := &m.Summary
-	unfinished := requests.count("incomplete")
 	setRequests(s, max(0, requests.count("total")-failed-unfinished), failed)
 	s.Requests.Unfinished += unfinished
 	n := s.Requests.Completed
-	s.TTFT, s.E2E = reportSummary(latency.object("time_to_first_token"), n),
-		reportSummary(latency.object("request_latency"), n)
+	of := func(name string) *stats.Summary { // nil: the unit is not one of time
+		o := latency.object(name)
+		scale, known := map[string]float64{"ms": 1, "s": 1000, "ms/token": 1, "s/token": 1000}[o.text("units")]
+		if !known {
+			return nil
+		}
+		return distribution(o, n, scale, map[string]string{"std": "stddev", "p999": "p99p9"})
+	}
+	s.TTFT, s.E2E, s.ITL = of("time_to_first_token"), of("request_latency"), of("inter_token_latency")
 	s.TTFTFromSend, s.E2EFromSend = s.TTFT, s.E2E
-	s.ITL = reportSummary(latency.object("inter_token_latency"), n)
 	if tool == "guidellm" || tool == "aiperf" { // their inter-token latency is one value for a request
 		s.TPOT, s.ITL = s.ITL, nil
 	} else {
-		s.TPOT = reportSummary(latency.object("time_per_output_token"), n)
+		s.TPOT = of("time_per_output_token")
 	}
 	if tool == "vllm-benchmark" {
 		s.TTFE = s.TTFT
@@ -143,13 +140,4 @@ func (m *measurement) reportFigures(o object, tool string) {
 		OutputTokensPerS: rate("output_token_rate")}
 	total := func(name string) int { return int(requests.object(name).or0("mean")*float64(n) + 0.5) }
 	s.Tokens = record.Tokens{Prompt: total("input_length"), Output: total("output_length"), Estimated: true}
-}
-
-// reportSummary is in ms; nil: the unit is not one of time.
-func reportSummary(o object, n int) *stats.Summary {
-	scale, known := map[string]float64{"ms": 1, "s": 1000, "ms/token": 1, "s/token": 1000}[o.text("units")]
-	if !known {
-		return nil
-	}
-	return distribution(o, n, scale, map[string]string{"std": "stddev", "p999": "p99p9"})
 }

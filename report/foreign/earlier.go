@@ -25,7 +25,7 @@ const runHint = "\nhint: name a run's directory, or a directory of runs, like re
 // LoadNew reads a run's directory, or the latest run of a directory of runs.
 func LoadNew(arg string) (compare.Run, error) {
 	dir := filepath.Clean(arg)
-	if !isRun(dir) {
+	if _, err := os.Stat(filepath.Join(dir, runFile)); err != nil {
 		starts, err := startsIn(dir)
 		if err != nil {
 			return compare.Run{}, fmt.Errorf("reading results: %w%s", err, runHint)
@@ -42,11 +42,6 @@ func LoadNew(arg string) (compare.Run, error) {
 	run := read.Compared()
 	run.Gate, _ = readGate(read) // an unreadable one is written anew
 	return run, nil
-}
-
-func isRun(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, runFile))
-	return err == nil
 }
 
 type start struct {

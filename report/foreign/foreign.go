@@ -84,7 +84,7 @@ func Read(name string, text []byte) (*report.Run, error) {
 }
 
 func toolOf(o object) (tool, error) {
-	if isReport(o) {
+	if o.has("version", "run", "results") && strings.HasPrefix(strings.Trim(string(o["version"]), `"`), "0.2") {
 		return reportTool(o), nil
 	}
 	i := slices.IndexFunc(tools, func(t tool) bool { return t.is(o) })
@@ -182,7 +182,8 @@ func (t tool) complete(m *measurement) {
 	m.Schema, m.PromptForm, m.NoRoofline = record.SchemaRow, "not reported", "the file does not report the hardware"
 	m.Predicted, m.Simulated = m.predicted != nil, m.predicted != nil
 	m.Checks.NotPossible = []string{"every check: " + t.name + " has none"}
-	m.Lengths = lengths(&m.Summary)
+	tokens, n := m.Summary.Tokens, m.Summary.Requests.Completed
+	m.Lengths = record.Lengths{PromptTokens: perRequest(tokens.Prompt, n), OutputTokens: perRequest(tokens.Output, n)}
 	m.Spec.Name, _, _ = strings.Cut(t.name, " ")
 	m.Spec.Point = axes(m.Spec.Rate, m.Spec.Concurrency, m.Lengths)
 	m.Findings = append(m.Findings, record.Finding{Code: "foreign", Severity: record.Note,
@@ -344,7 +345,7 @@ func totals(n int, get func(stat string) (float64, bool)) *stats.Summary {
 }
 
 func perRequest(total, n int) *stats.Summary {
-	if total == 0 {
+	if total == 0 || n == 0 {
 		return nil
 	}
 	mean := float64(total) / float64(n)

@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"bench/experiment/record"
+	"bench/experiment/stats"
 	"bench/experiment/workload"
 )
 
@@ -36,10 +37,10 @@ func readGenaiBench(o object) ([]measurement, error) {
 	if o.text("_time_unit") == "ms" {
 		scale = 1
 	}
-	names := map[string]string{"std": "stddev"}
-	s.TTFT = distribution(statistics.object("ttft"), n, scale, names)
-	s.TPOT = distribution(statistics.object("tpot"), n, scale, names)
-	s.E2E = distribution(statistics.object("e2e_latency"), n, scale, names)
+	of := func(latency string) *stats.Summary {
+		return distribution(statistics.object(latency), n, scale, map[string]string{"std": "stddev"})
+	}
+	s.TTFT, s.TPOT, s.E2E = of("ttft"), of("tpot"), of("e2e_latency")
 	s.TTFTFromSend, s.E2EFromSend = s.TTFT, s.E2E
 	s.DurationS = all.or0("run_duration")
 	s.Throughput = record.Throughput{RequestsPerS: all.or0("requests_per_second"),

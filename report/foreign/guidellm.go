@@ -16,8 +16,9 @@ var guidellm = tool{
 	read: readGuideLLM,
 	definitions: map[string]string{
 		"ttft": "send to the first token, wall clock; nearest-rank percentiles",
-		"tpot": "inter_token_latency of guidellm: (last − first token) / (output tokens − 1), weighted by tokens; its time_per_output_token contains the TTFT and is not read",
-		"e2e":  "send to the end of the request, wall clock; nearest-rank percentiles",
+		"tpot": "inter_token_latency of guidellm: (last − first token) / (output tokens − 1), weighted by " +
+			"tokens; its time_per_output_token contains the TTFT and is not read",
+		"e2e": "send to the end of the request, wall clock; nearest-rank percentiles",
 
 		"requests_per_s":      "successful requests over the duration that guidellm reports",
 		"output_tokens_per_s": "estimated by guidellm from evenly spaced tokens between the first and the last",

@@ -26,14 +26,19 @@ const resultsHint = "\nhint: bench reads its own run directories and <row>.json 
 func Load(path string) (*report.Run, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("reading results: %w\nhint: name a directory that bench sweep wrote, like results/<matrix>/<run>", err)
+		return nil, fmt.Errorf("reading results: %w\nhint: name a directory that bench sweep wrote, like "+
+			"results/<matrix>/<run>", err)
 	}
 	if info.IsDir() {
 		run, err := report.Load(path)
-		if err != nil {
-			return nil, hintRuns(path, err)
+		if err == nil {
+			return run.CheckEvidence(), nil
 		}
-		return run.CheckEvidence(), nil
+		if inner, _ := filepath.Glob(filepath.Join(path, "*", runFile)); len(inner) > 0 {
+			err = fmt.Errorf("%w\nhint: the directory contains runs: name one, like %s, or all of them as repeats: "+
+				"'%s'", err, filepath.Dir(inner[len(inner)-1]), filepath.Join(path, "*"))
+		}
+		return nil, err
 	}
 	return loadFile(os.DirFS(filepath.Dir(path)), filepath.Base(path), path)
 }
@@ -119,7 +124,8 @@ func firstObject(head []byte) object {
 
 func loadRow(files fs.FS, path, schema, id string) (*report.Run, error) {
 	if schema != record.SchemaRun && schema != record.SchemaRow {
-		return nil, fmt.Errorf("reading %s: schema %q is not a result\nhint: name a run's directory, or the <row>.json of a row", path, schema)
+		return nil, fmt.Errorf("reading %s: schema %q is not a result\nhint: name a run's directory, or the "+
+			"<row>.json of a row", path, schema)
 	}
 	run, err := report.LoadFiles(files, filepath.Dir(path))
 	if err != nil {
@@ -128,26 +134,13 @@ func loadRow(files fs.FS, path, schema, id string) (*report.Run, error) {
 	if schema == record.SchemaRun {
 		return run.CheckEvidence(), nil
 	}
-	for _, row := range run.Rows {
-		if row.ID == id {
-			run.Rows, run.Missing, run.Dir, run.RecordsDir = []record.Row{row}, nil, path, run.Dir
-			run.WithoutRecords = slices.DeleteFunc(run.WithoutRecords, func(x string) bool { return x != id })
-			return run.CheckEvidence(), nil
-		}
+	i := slices.IndexFunc(run.Rows, func(row record.Row) bool { return row.ID == id })
+	if i < 0 {
+		return nil, fmt.Errorf("reading %s: its run has no row %q", path, id)
 	}
-	return nil, fmt.Errorf("reading %s: its run has no row %q", path, id)
-}
-
-func hintRuns(path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	inner, _ := filepath.Glob(filepath.Join(path, "*", "run.json"))
-	if len(inner) == 0 {
-		return err
-	}
-	return fmt.Errorf("%w\nhint: the directory contains runs: name one, like %s, or all of them as repeats: '%s'",
-		err, filepath.Dir(inner[len(inner)-1]), filepath.Join(path, "*"))
+	run.Rows, run.Missing, run.Dir, run.RecordsDir = run.Rows[i:i+1:i+1], nil, path, run.Dir
+	run.WithoutRecords = slices.DeleteFunc(run.WithoutRecords, func(x string) bool { return x != id })
+	return run.CheckEvidence(), nil
 }
 
 // LoadSide reads a result, or a glob of several. Files of rows of one run are one run.
@@ -178,8 +171,12 @@ func LoadSide(arg string) (compare.Side, error) {
 		whole.Altered = append(whole.Altered, one.Altered...)
 	}
 	for _, i := range of {
-		m := &side.Runs[i].Manifest
-		m.Target = m.TargetOf(oneVariant(side.Runs[i].Rows))
+		m, rows := &side.Runs[i].Manifest, side.Runs[i].Rows
+		variant := rows[0].Spec.Variant
+		if slices.ContainsFunc(rows, func(row record.Row) bool { return row.Spec.Variant != variant }) {
+			variant = ""
+		}
+		m.Target = m.TargetOf(variant)
 	}
 	return side, nil
 }
@@ -196,15 +193,6 @@ func matching(arg string) ([]string, error) {
 		return nil, fmt.Errorf("nothing matches %s\nhint: check the pattern with ls", arg)
 	}
 	return paths, nil
-}
-
-func oneVariant(rows []record.Row) string {
-	for i := range rows {
-		if rows[i].Spec.Variant != rows[0].Spec.Variant {
-			return ""
-		}
-	}
-	return rows[0].Spec.Variant
 }
 
 // largest is in bytes, of a file that a search for runs reads: the detailed results of 20,000 requests fit.

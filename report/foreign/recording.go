@@ -66,7 +66,7 @@ func (v *Recording) Add(x *recording.Exchange) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if slowCaller(x) {
+	if x.BlockedUs >= max(10_000, (x.Request.End.Us()-x.Request.Sent.Us())/100) { // of the answer's time a hundredth
 		v.blocked++
 	}
 	v.records = append(v.records, &r)
@@ -75,11 +75,6 @@ func (v *Recording) Add(x *recording.Exchange) {
 		v.dropped += n
 		v.records = append(make([]*record.Record, 0, 2*v.most+1), v.records[n:]...)
 	}
-}
-
-// slowCaller reports whether a caller took no bytes for a hundredth of the answer's time, and for 10 ms.
-func slowCaller(x *recording.Exchange) bool {
-	return x.BlockedUs >= max(10_000, (x.Request.End.Us()-x.Request.Sent.Us())/100)
 }
 
 // Run is the run of what was added so far. Its rows are new; its records are not to be changed.
@@ -127,20 +122,16 @@ func countTurns(records []*record.Record) {
 func (v *Recording) row(records []*record.Record) *record.Row {
 	start := v.Shadow.Header.Recorded.StartedAt
 	row := &record.Row{Schema: record.SchemaRow, ID: liveRow, Observed: true, Epoch: start,
-		PromptForm: "as callers sent them",
-		Window:     windowOf(records), Findings: []record.Finding{}}
+		PromptForm: "as callers sent them", Window: windowOf(records), Findings: []record.Finding{}}
 	row.StartedAt = start.Add(time.Duration(row.Window.StartUs) * time.Microsecond)
 	row.EndedAt = start.Add(time.Duration(row.Window.EndUs) * time.Microsecond)
 	row.Spec.Name, row.Spec.Repeat, row.Spec.Stop = liveRow, 1, "natural"
 	if s := row.Window.Seconds(); s > 0 && len(records) > 0 {
-		row.Spec.Rate = workload.Rate(threeDigits(float64(len(records)) / s))
+		rate := float64(len(records)) / s
+		step := math.Pow(10, math.Floor(math.Log10(rate))-2) // of its third digit
+		row.Spec.Rate = workload.Rate(math.Round(rate/step) * step)
 	}
 	return row
-}
-
-func threeDigits(x float64) float64 {
-	step := math.Pow(10, math.Floor(math.Log10(x))-2)
-	return math.Round(x/step) * step
 }
 
 // windowOf is from the arrival of the first request to the end of the last: the recorder may wait for traffic.
@@ -204,17 +195,13 @@ func openRecording(files fs.FS, file, shown string) (*report.Run, error) {
 	if err != nil && n == 0 || !recording.Is(head[:n]) {
 		return nil, nil
 	}
-	return ReadRecording(shown, io.MultiReader(bytes.NewReader(head[:n]), f))
-}
-
-func ReadRecording(name string, r io.Reader) (*report.Run, error) {
-	v := NewRecording(name, recording.Header{}, 0)
-	h, c, err := recording.Read(r, func(x *recording.Exchange) error {
+	v := NewRecording(shown, recording.Header{}, 0)
+	h, c, err := recording.Read(io.MultiReader(bytes.NewReader(head[:n]), f), func(x *recording.Exchange) error {
 		v.Add(x)
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
+		return nil, fmt.Errorf("reading %s: %w", shown, err)
 	}
 	v.Shadow.Header = h
 	return v.Run(c), nil

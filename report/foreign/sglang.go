@@ -35,7 +35,13 @@ func readSGLang(o object) ([]measurement, error) {
 	if m.records, err = detailed(o); err != nil {
 		return nil, err
 	}
-	zero := dropZeros(m.records)
+	zero := 0
+	for _, r := range m.records {
+		if r.OK() && r.First == r.Sent {
+			r.Outcome, r.Error = "unknown", "its TTFT is 0"
+			zero++
+		}
+	}
 	m.latencies(o, "e2e_latency")
 	if m.records == nil {
 		m.Findings = append(m.Findings, record.Finding{Code: "foreign", Severity: record.Caution,
@@ -55,15 +61,4 @@ func readSGLang(o object) ([]measurement, error) {
 		s.Concurrency.Mean = x
 	}
 	return []measurement{m}, nil
-}
-
-func dropZeros(records []*record.Record) int {
-	n := 0
-	for _, r := range records {
-		if r.OK() && r.First == r.Sent {
-			r.Outcome, r.Error = "unknown", "its TTFT is 0"
-			n++
-		}
-	}
-	return n
 }

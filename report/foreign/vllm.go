@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/workload"
+	"bench/report"
 )
 
 var vllm = tool{
@@ -109,29 +112,30 @@ func counts(o object, failed int) record.Summary {
 
 // latencies are of the single requests, else the statistics of the file. e2e is the name of that latency in it.
 func (m *measurement) latencies(o object, e2e string) {
-	if m.records != nil {
-		fromRecords(m, m.records)
+	s := &m.Summary
+	if m.records != nil { // the totals are the tool's
+		of := record.Summarize(m.records, record.Window{EndUs: micros(s.DurationS)}, record.Mode{Streams: true}, nil, 0)
+		s.TTFT, s.TTFE, s.TPOT, s.ITL, s.E2E = of.TTFT, of.TTFE, of.TPOT, of.ITL, of.E2E
+		s.ITLRequests, s.TokensPerEvent = of.ITLRequests, of.TokensPerEvent
+		q, r := &s.Requests, &of.Requests
+		q.Planned, q.Sent, q.Completed, q.Failed, q.Errors = r.Planned, r.Planned, r.Completed, r.Failed, r.Errors
+		s.ErrorRate = of.ErrorRate
 		return
 	}
-	s := &m.Summary
 	of := func(metric string) *stats.Summary {
-		return totals(s.Requests.Completed, func(stat string) (float64, bool) {
-			return o.statistic(stat, "_"+metric+"_ms")
+		return totals(s.Requests.Completed, func(stat string) (x float64, ok bool) {
+			for _, name := range pythonNames(stat) {
+				if x, ok = o.number(name + "_" + metric + "_ms"); ok {
+					break
+				}
+			}
+			return x, ok
 		})
 	}
 	s.TTFT, s.TPOT, s.ITL, s.E2E = of("ttft"), of("tpot"), of("itl"), of(e2e)
 }
 
-// statistic reads a statistic under its names in Python tools: mean_ttft_ms, median_ttft_ms, p99.9_ttft_ms.
-func (o object) statistic(stat, end string) (float64, bool) {
-	for _, name := range pythonNames(stat) {
-		if x, ok := o.number(name + end); ok {
-			return x, true
-		}
-	}
-	return 0, false
-}
-
+// pythonNames are those of a statistic in Python tools, as in mean_ttft_ms, median_ttft_ms, p99.9_ttft_ms.
 func pythonNames(stat string) []string {
 	if names := map[string][]string{"p50": {"p50", "median"}, "p999": {"p99.9", "p999"}}[stat]; names != nil {
 		return names
@@ -139,24 +143,14 @@ func pythonNames(stat string) []string {
 	return []string{stat}
 }
 
-func lengths(s *record.Summary) record.Lengths {
-	n := s.Requests.Completed
-	if n == 0 {
-		return record.Lengths{}
-	}
-	return record.Lengths{PromptTokens: perRequest(s.Tokens.Prompt, n), OutputTokens: perRequest(s.Tokens.Output, n)}
-}
-
 func axes(rate workload.Rate, concurrency int, l record.Lengths) []experiment.Axis {
 	var out []experiment.Axis
 	add := func(key, value string) { out = append(out, experiment.Axis{Key: key, Value: value}) }
-	for _, x := range []struct {
-		key string
-		of  *stats.Summary
-	}{{"input", l.PromptTokens}, {"output", l.OutputTokens}} {
-		if x.of != nil {
-			add(x.key, strconv.Itoa(int(math.Round(x.of.Mean))))
-		}
+	if l.PromptTokens != nil {
+		add("input", strconv.Itoa(int(math.Round(l.PromptTokens.Mean))))
+	}
+	if l.OutputTokens != nil {
+		add("output", strconv.Itoa(int(math.Round(l.OutputTokens.Mean))))
 	}
 	if rate > 0 {
 		text, _ := rate.MarshalJSON() // it never fails
@@ -238,15 +232,65 @@ func stamp(r *record.Record, sent int64, ttft float64, itls []float64) {
 
 func micros(seconds float64) int64 { return int64(math.Round(seconds * 1e6)) }
 
-// fromRecords summarizes the latencies of single requests and keeps the totals of the tool.
-func fromRecords(m *measurement, records []*record.Record) {
-	s := record.Summarize(records, record.Window{EndUs: micros(m.Summary.DurationS)}, record.Mode{Streams: true}, nil,
-		0)
-	to := &m.Summary
-	to.TTFT, to.TTFE, to.TPOT, to.ITL, to.E2E = s.TTFT, s.TTFE, s.TPOT, s.ITL, s.E2E
-	to.ITLRequests, to.TokensPerEvent = s.ITLRequests, s.TokensPerEvent
-	to.Requests.Errors = s.Requests.Errors
-	to.Requests.Failed = s.Requests.Failed
-	to.Requests.Planned, to.Requests.Sent, to.Requests.Completed = s.Requests.Planned, s.Requests.Planned, s.Requests.Completed
-	to.ErrorRate = s.ErrorRate
+// LoadStated is Load, but what a file of vLLM or SGLang states stands before what Load makes of its lists of requests:
+// its users read it. A statistic that is stated, but is not a number, is +Inf.
+func LoadStated(path string) (*report.Run, error) {
+	run, err := Load(path)
+	if err != nil || run.Files != nil || run.Manifest.Matrix != vllm.name && run.Manifest.Matrix != sglang.name {
+		return run, err
+	}
+	text, err := record.ReadRegular(os.DirFS(filepath.Dir(path)), filepath.Base(path))
+	if err != nil {
+		return nil, fmt.Errorf("reading results: %w", err)
+	}
+	i := 0
+	for o, err := range objectsOf(path, text) {
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", path, err)
+		}
+		if i < len(run.Rows) { // each object is a row
+			o.state(&run.Rows[i].Summary)
+		}
+		i++
+	}
+	return run, nil
+}
+
+func (o object) state(s *record.Summary) {
+	if o.has("completed", "failed") {
+		s.Requests.Completed, s.Requests.Failed = o.count("completed"), o.count("failed")
+	}
+	if s.Requests.Completed == 0 { // its statistics are 0, of nothing
+		return
+	}
+	for end, of := range map[string][]**stats.Summary{"_ttft_ms": {&s.TTFT, &s.TTFTFromSend}, "_itl_ms": {&s.ITL},
+		"_tpot_ms": {&s.TPOT}, "_e2el_ms": {&s.E2E, &s.E2EFromSend}, "_e2e_latency_ms": {&s.E2E, &s.E2EFromSend}} {
+		if stated := o.over(*of[0], end); stated != nil {
+			for _, x := range of {
+				*x = stated
+			}
+		}
+	}
+}
+
+// over is a summary with the statistics of an object in place of its own; nil: there is none.
+func (o object) over(s *stats.Summary, end string) (stated *stats.Summary) {
+	if s == nil {
+		s = &stats.Summary{Mean: math.NaN(), P50: math.NaN(), P99: math.NaN()}
+	}
+	of := *s
+	for stat, x := range map[string]*float64{"mean": &of.Mean, "p50": &of.P50, "p99": &of.P99} {
+		for _, name := range pythonNames(stat) {
+			if !o.has(name + end) {
+				continue
+			}
+			stated = &of
+			var ok bool
+			if *x, ok = o.number(name + end); !ok {
+				*x = math.Inf(1)
+				break
+			}
+		}
+	}
+	return stated
 }

@@ -38,7 +38,8 @@ func ReadKey(text []byte) (ssh.Signer, error) {
 		return nil, errors.New("the key has a passphrase\nhint: sign afterwards: ssh-keygen -Y sign -n " + namespace +
 			" -f KEY run.json")
 	case err != nil:
-		return nil, errors.New("no private key of OpenSSH\nhint: ssh-keygen -t ed25519 -f KEY makes one, and KEY.pub beside it")
+		return nil, errors.New("no private key of OpenSSH\nhint: ssh-keygen -t ed25519 -f KEY makes one, and " +
+			"KEY.pub beside it")
 	case key.PublicKey().Type() != ssh.KeyAlgoED25519:
 		return nil, fmt.Errorf("the key is %s, and only ed25519 signs runs\nhint: ssh-keygen -t ed25519 -f KEY",
 			key.PublicKey().Type())

@@ -42,7 +42,7 @@ func Run(run *report.Run, by report.Evaluation, this record.ClientInfo) (*Result
 		v.add("%s lacks files: its figures cannot be recomputed", id)
 	}
 	for i := range run.Rows {
-		if row := &run.Rows[i]; row.Evidence == nil || run.Unstated(row.ID) {
+		if row := &run.Rows[i]; row.Evidence == nil || run.Stated(row.ID) == "" {
 			v.Unstated++
 		}
 	}
@@ -62,11 +62,10 @@ func Run(run *report.Run, by report.Evaluation, this record.ClientInfo) (*Result
 	rows, _ := stored[0].([]any)
 	// A twin that is fitted to forged rows can take hours.
 	by.Rows = func(again []record.Row) error { return v.compareRows(rows, again) }
-	switch err := run.EvaluateAgain(by); {
-	case errors.Is(err, errDiffers):
-		return v, nil
-	case err != nil:
-		v.add("%s", err)
+	if err := run.EvaluateAgain(by); err != nil {
+		if !errors.Is(err, errDiffers) {
+			v.add("%s", err)
+		}
 		return v, nil
 	}
 	if err := v.compare("the searches of run.json", stored[1], run.Manifest.Searches); err != nil {
@@ -125,7 +124,9 @@ func difference(a, b any) (where, was, is string, differ bool) {
 	switch x := a.(type) {
 	case map[string]any:
 		if y, ok := b.(map[string]any); ok {
-			for _, key := range slices.Sorted(maps.Keys(merged(x, y))) {
+			both := maps.Clone(x)
+			maps.Copy(both, y)
+			for _, key := range slices.Sorted(maps.Keys(both)) {
 				if where, was, is, differ := difference(x[key], y[key]); differ {
 					return strings.TrimSuffix(key+"."+where, "."), was, is, true
 				}
@@ -158,12 +159,6 @@ func at(list []any, i int) any {
 		return nil
 	}
 	return list[i]
-}
-
-func merged(a, b map[string]any) map[string]any {
-	both := maps.Clone(a)
-	maps.Copy(both, b)
-	return both
 }
 
 // brief is a value in at most 60 characters.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"bench/experiment/diagnosis"
 	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
@@ -16,8 +17,8 @@ import (
 // it passes; the tooltip has the reason.
 func (r *Run) sloTable() Table {
 	t := newTable("slo", "SLO by row", "row")
-	at := map[string]int{}
-	for _, row := range r.Live() {
+	rows, at := r.Live(), map[string]int{}
+	for _, row := range rows {
 		for _, v := range row.SLO {
 			if text := verdict.LimitText(&v); at[text] == 0 {
 				at[text] = len(t.Columns)
@@ -29,15 +30,12 @@ func (r *Run) sloTable() Table {
 		return t
 	}
 	passed := 0
-	for _, row := range r.Live() {
+	for _, row := range rows {
 		if !slices.ContainsFunc(row.SLO, func(v record.Verdict) bool { return v.Verdict != stats.Pass }) {
 			passed++
 			continue
 		}
-		cells := []Cell{TextCell(row.ID)}
-		for range at {
-			cells = append(cells, Absent())
-		}
+		cells := append([]Cell{TextCell(row.ID)}, slices.Repeat([]Cell{Absent()}, len(at))...)
 		for _, v := range row.SLO {
 			cells[at[verdict.LimitText(&v)]] = limitCell(&v)
 		}
@@ -50,8 +48,7 @@ func (r *Run) sloTable() Table {
 func limitCell(v *record.Verdict) Cell {
 	c, judged := measuredCell(*v), verdictCell(v.Verdict, v.Need)
 	c.Kind = judged.Kind
-	c.Title = strings.Join(slices.DeleteFunc([]string{string(v.Verdict), v.Why, judged.Title, c.Title},
-		func(s string) bool { return s == "" }), "; ")
+	c.Title = clauses(string(v.Verdict), v.Why, judged.Title, c.Title)
 	if v.Verdict != stats.Pass {
 		c.Tag = strings.TrimSuffix(string(v.Verdict)+", "+verdict.Lean(v), ", ")
 	}
@@ -89,16 +86,13 @@ func measuredCell(v record.Verdict) Cell {
 
 func Quantity(x float64, u string) string { return unit.Format(x, UnitWords(u)) }
 
-func Exactly(x float64, u string) string {
-	return unit.Exactly(x, UnitWords(u))
-}
-
 func UnitWords(unit string) string {
 	return cmp.Or(map[string]string{"1/s": "req/s", "tokens/s": "tok/s"}[unit], unit)
 }
 
-func severityKind(s record.Severity) Kind {
-	return cmp.Or(map[record.Severity]Kind{record.Invalid: Failed, record.Caution: Undecided}[s], Faint)
+func severityCell(s record.Severity) Cell {
+	kind := map[record.Severity]Kind{record.Invalid: Failed, record.Caution: Undecided}[s]
+	return Cell{Text: string(s), Kind: cmp.Or(kind, Faint)}
 }
 
 const moreMark = "…"
@@ -109,12 +103,12 @@ func (o *Analysis) findingsTable() Table {
 	t := newTable("findings", "Findings", "severity ?validity", "finding", "rows", "what, in the worst row")
 	t.Note = "Tooltips at …: what to do."
 	for _, d := range o.Findings {
-		rows := Cell{Text: andMore(d.Cases[0].Row, len(d.Cases)-1)}
-		var others []string
-		for _, c := range d.Cases[1:] {
-			others = append(others, c.Row+": "+c.Text)
+		var rows, others []string
+		for i, c := range d.Cases {
+			if rows = append(rows, c.Row); i > 0 {
+				others = append(others, c.Row+": "+c.Text)
+			}
 		}
-		rows.Title = strings.Join(others, "\n")
 		what, hint := TextCell(d.Cases[0].Text), "what to do: "+d.Cases[0].Hint
 		switch d.Severity {
 		case record.Note:
@@ -124,7 +118,8 @@ func (o *Analysis) findingsTable() Table {
 		default:
 			what.Tag, what.Title = moreMark, hint
 		}
-		t.Add(Cell{Text: string(d.Severity), Kind: severityKind(d.Severity)}, TextCell(d.Code), rows, what)
+		at := Cell{Text: andMore(rows), Title: strings.Join(others, "\n")}
+		t.Add(severityCell(d.Severity), TextCell(d.Code), at, what)
 	}
 	return t
 }
@@ -144,8 +139,7 @@ func (o *Analysis) expectTable() Table {
 func (r *Run) unfinishedTable() Table {
 	t := newTable("missing", "Missing, skipped and removed rows", "row", "state", "why")
 	for _, id := range r.Missing {
-		p := r.Manifest.Plan[slices.IndexFunc(r.Manifest.Plan, func(p record.Planned) bool { return p.ID == id })]
-		why := cmp.Or(p.Error, r.beyondBudget(id), "no result yet; run the same command with --resume")
+		why := cmp.Or(r.planned(id).Error, r.beyondBudget(id), "no result yet; run the same command with --resume")
 		if r.State(id) == lost {
 			why = "finished, and its file is gone; run the same command with --resume"
 		}
@@ -165,4 +159,74 @@ func (r *Run) missingTable() Table {
 		}
 	}
 	return t
+}
+
+// cause is a bottleneck with the points that it is of.
+type cause struct {
+	first  *diagnosis.Diagnosis
+	points []string
+}
+
+func (o *Analysis) causes() (out []*cause) {
+	seen := map[string]bool{}
+	for i := range o.Diagnoses {
+		d := &o.Diagnoses[i]
+		if seen[d.Name] {
+			continue
+		}
+		seen[d.Name] = true
+		k := slices.IndexFunc(out, func(c *cause) bool {
+			return c.first.Bottleneck == d.Bottleneck && c.first.Observation == d.Observation &&
+				slices.Equal(c.first.Missing, d.Missing)
+		})
+		if k < 0 {
+			k, out = len(out), append(out, &cause{first: d})
+		}
+		out[k].points = append(out[k].points, d.Name)
+	}
+	return out
+}
+
+// bottlenecksTable is one line for each cause. The tooltip has the evidence of its first point, the weightiest first.
+func (o *Analysis) bottlenecksTable() Table {
+	t := newTable("diagnosis", "Bottlenecks", "bottleneck", "points", "observation", "first response")
+	t.Note = "Inferred. Tooltips: evidence, and how to prove it."
+	responses := map[string]bool{}
+	for _, c := range o.causes() {
+		var parts []string
+		for _, e := range c.first.Evidence {
+			parts = append(parts, e.String())
+		}
+		response := Cell{Text: c.first.Response, Title: "would confirm: " + c.first.Confirm}
+		if len(c.first.Missing) > 0 {
+			response = TextCell("not collected: " + strings.Join(c.first.Missing, "; "))
+		}
+		if responses[response.Text] { // above
+			response = Cell{Text: moreMark, Kind: Faint, Title: response.Text}
+		}
+		responses[response.Text] = true
+		points := Cell{Text: andMorePoints(c.points), Title: strings.Join(c.points, "\n")}
+		observation := Cell{Text: c.first.Observation, Title: strings.Join(parts, "\n")}
+		t.Add(TextCell(c.first.Bottleneck.Name()), points, observation, response)
+	}
+	return t
+}
+
+func (p *printer) bottlenecks(o *Analysis) {
+	all := o.causes()
+	if len(all) > 0 {
+		p.line("")
+		p.line("bottlenecks")
+	}
+	for _, b := range diagnosis.Bottlenecks {
+		var points []string
+		for _, c := range all {
+			if c.first.Bottleneck == b {
+				points = append(points, c.points...)
+			}
+		}
+		if len(points) > 0 {
+			p.clip("  ", b.Name()+": "+firstThree(points, "; ")) // names contain commas
+		}
+	}
 }
