@@ -101,8 +101,8 @@ func (r *Run) Analyze() Analysis {
 	m.Searches = series.Confirmed(m.Searches, rows)
 	o.searches = m.Searches
 	o.Answer = diagnosis.NewAnswer(&m, o.Series, o.Diagnoses, r.Missing)
-	r.typeNext(&o.Answer)
-	o.Time = r.timeSpent(&o)
+	typeNext(r, &o.Answer)
+	o.Time = timeSpent(r, &o)
 	if c := r.Manifest.Client; c.Tool != "" && len(o.Answer.SLO) == 0 {
 		o.Imported = fmt.Sprintf("measured by %s; not reported: %s",
 			strings.TrimSpace(c.Tool+" "+c.Version), strings.Join(r.Manifest.Unspecified, ", "))

@@ -15,11 +15,11 @@ import (
 
 // Setup is what was measured, on one line: model, hardware, precision, engine, start, load workers and duration.
 func (r *Run) Setup() string {
-	m, parts := r.Manifest, r.subject()
+	m, parts := r.Manifest, subject(r)
 	if !m.StartedAt.IsZero() {
 		parts = append(parts, m.StartedAt.UTC().Format(stamp))
 	}
-	if load := r.loadWorkers(); load != "" {
+	if load := loadWorkers(r); load != "" {
 		parts = append(parts, "load workers: "+load)
 	}
 	if !m.EndedAt.IsZero() {
@@ -32,7 +32,7 @@ func (r *Run) Setup() string {
 }
 
 // subject is what was measured: model, hardware with its price, precision, engine, and lengths that all rows have.
-func (r *Run) subject() []string {
+func subject(r *Run) []string {
 	g := r.Manifest.Target
 	unknown := "model not reported"
 	if r.IsRecording() {
@@ -42,12 +42,12 @@ func (r *Run) subject() []string {
 	if price := diagnosis.PriceText(&r.Manifest); price != "" {
 		hardware += " (" + price + ")"
 	}
-	return slices.DeleteFunc([]string{cmp.Or(g.Model, unknown), hardware, g.Precision, r.engine(), g.API, r.shape()},
+	return slices.DeleteFunc([]string{cmp.Or(g.Model, unknown), hardware, g.Precision, engine(r), g.API, shape(r)},
 		func(s string) bool { return s == "" })
 }
 
 // shape is the lengths of the requests of all rows; empty: rows differ, or none states them.
-func (r *Run) shape() (text string) {
+func shape(r *Run) (text string) {
 	rows := r.Live()
 	for i := range rows {
 		switch of := rows[i].Spec.ShapeText(); {
@@ -74,7 +74,7 @@ func hardwareText(t *record.TargetInfo) string {
 }
 
 // engine is the engine with its version; empty: not reported, or simulated.
-func (r *Run) engine() string {
+func engine(r *Run) string {
 	engines := record.Engines(r.Rows)
 	if r.Simulated() || engines == "" {
 		return ""
@@ -117,7 +117,7 @@ type ClassLine struct {
 
 func (o *Analysis) View(w *diagnosis.Workload) AnswerView {
 	v := AnswerView{Headline: w.Headline(), Kind: verdictKind(w.Verdict), Text: w.Text, Figures: w.Figures,
-		Trust: trustLine(&o.Answer.Trust, w), Settings: o.settingsLines(w)}
+		Trust: trustLine(&o.Answer.Trust, w), Settings: settingsLines(o, w)}
 	for _, c := range w.Classes {
 		v.Classes = append(v.Classes, ClassLine{c.Name(), verdictKind(c.Verdict), c.Text})
 	}
@@ -171,7 +171,7 @@ func (v *AnswerView) FiguresLine() string {
 
 const operatingMark = "★"
 
-func (o *Analysis) workloadsTable() Table {
+func workloadsTable(o *Analysis) Table {
 	t := newTable("workloads", "Workloads", "workload", "answer", "why", "next")
 	if o.Imported != "" || len(o.Answer.Workloads) < 2 { // the answer has the only one
 		return t

@@ -27,14 +27,14 @@ func Brief(w io.Writer, run *Run, screen Screen) error {
 	p := newPrinter(screen)
 	p.briefAnswer(run, &o)
 	p.line("")
-	t, left := o.briefTable(p.width)
+	t, left := briefTable(&o, p.width)
 	p.table(t)
 	p.briefLegend(&o, &t, left)
-	p.few(o.racedTable(), mostBriefPoints, "report.html")
+	p.few(racedTable(&o), mostBriefPoints, "report.html")
 	p.beside(run, &o)
-	p.optionalTable(run.tilingTable())
+	p.optionalTable(tilingTable(run))
 	p.invalid(&o)
-	p.missing(run.unfinishedTable())
+	p.missing(unfinishedTable(run))
 	p.briefEnd(run, &o)
 	return p.flush(w)
 }
@@ -53,7 +53,7 @@ func (p *printer) briefAnswer(run *Run, o *Analysis) {
 		p.wraps("  ", cmp.Or(v.Estimate, w.Operating.BringsText()))
 		p.wrap("  ", v.Text)
 		p.classesAndSettings(&v, mostBriefSettings)
-		notices = run.briefNotices()
+		notices = briefNotices(run)
 	}
 	if len(o.Answer.SLO) > 0 {
 		p.wrap("  ", "SLO "+o.SLOLine())
@@ -62,7 +62,7 @@ func (p *printer) briefAnswer(run *Run, o *Analysis) {
 }
 
 // briefNotices lack that the run is a prediction: its headline has it.
-func (r *Run) briefNotices() []string {
+func briefNotices(r *Run) []string {
 	lines := r.Notices()
 	if r.Manifest.Predicted != nil {
 		lines = lines[1:]
@@ -85,10 +85,10 @@ func (p *printer) classesAndSettings(v *AnswerView, most int) {
 
 // briefTable has the leading workload first, and the quoted point of each other one before its other points; left is
 // the number of points that it lacks.
-func (o *Analysis) briefTable(width int) (t Table, left int) {
-	all := o.briefColumns()
+func briefTable(o *Analysis, width int) (t Table, left int) {
+	all := briefColumns(o)
 	t = tableOf("", "", all)
-	shown, left := o.briefPoints()
+	shown, left := briefPoints(o)
 	w, _ := o.First()
 	for _, leading := range []bool{true, false} {
 		for i := range o.Series {
@@ -102,7 +102,7 @@ func (o *Analysis) briefTable(width int) (t Table, left int) {
 
 // briefPoints are those that fit, by series and point: of the leading workload, then quoted ones, then any, the nearest
 // to the quoted point first.
-func (o *Analysis) briefPoints() (shown map[[2]int]bool, left int) {
+func briefPoints(o *Analysis) (shown map[[2]int]bool, left int) {
 	quoted := map[int]int{}
 	for _, w := range o.Answer.Workloads {
 		quoted[w.Series] = w.Quoted
@@ -135,7 +135,7 @@ func (o *Analysis) briefPoints() (shown map[[2]int]bool, left int) {
 }
 
 // briefColumns are the load, what it brings, the latencies that the SLO limits, else a tail, and the verdict.
-func (o *Analysis) briefColumns() []pointColumn {
+func briefColumns(o *Analysis) []pointColumn {
 	output := ofPoint("output|tok/s #", always, outputCell)
 	if o.PerGPU() {
 		output = ofPoint("|tok/s/GPU #", always, perGPUCell)
@@ -148,9 +148,9 @@ func (o *Analysis) briefColumns() []pointColumn {
 		if latency == "ttft" || latency == "tpot" || latency == "e2e" && !o.streams() {
 			tail = 1
 		}
-		all = append(all, o.latencyColumns(latency, unranked, tail)...)
+		all = append(all, latencyColumns(o, latency, unranked, tail)...)
 	}
-	all = append(all, o.otherLimited(limitedColumns)...)
+	all = append(all, otherLimited(o, limitedColumns)...)
 	return append(all, pointColumn{Column{Head: "SLO"}, always, func(s *series.Series, p *series.Point) Cell {
 		c := o.statusCell(p)
 		if c.Kind == Passed && diagnosis.Baseline(s) {
@@ -207,7 +207,7 @@ func (p *printer) briefEnd(run *Run, o *Analysis) {
 	if state == "done" {
 		state = ""
 	}
-	subject := slices.Concat([]string{run.Manifest.Matrix}, run.subject(), []string{run.Tag(), state})
+	subject := slices.Concat([]string{run.Manifest.Matrix}, subject(run), []string{run.Tag(), state})
 	p.labelled("run", strings.Trim(joined(" · ", subject...), " ·"))
 	p.labelled("more", "bench report "+text.ShellWords([]string{run.Dir})+" --findings")
 }

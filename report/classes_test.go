@@ -25,7 +25,7 @@ func mix() *Run {
 func TestClassesOfPoints(t *testing.T) {
 	run := mix()
 	o := run.Analyze()
-	table := o.pointsTable()
+	table := pointsTable(&o)
 	var heads []string
 	for _, c := range table.Columns {
 		heads = append(heads, c.Head)

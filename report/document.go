@@ -49,7 +49,7 @@ func (r *Run) Headline() *compare.Headline {
 	o := r.Analyze()
 	rows, trust := len(r.Stored()), o.Answer.Trust
 	h := &compare.Headline{State: r.Manifest.State, Rows: rows, Planned: rows + len(r.Missing),
-		Server: cmp.Or(strings.ToLower(r.Tag()), r.engine()), Workloads: len(o.Answer.Workloads),
+		Server: cmp.Or(strings.ToLower(r.Tag()), engine(r)), Workloads: len(o.Answer.Workloads),
 		Verdict: string(o.Answer.Verdict), Invalid: trust.Invalid, Cautions: trust.Cautions, Trust: trust.Text}
 	if a := o.Time.Answer; a != nil {
 		h.GPUSeconds = a.GPUSeconds

@@ -44,10 +44,10 @@ type Evaluated struct {
 // EvaluateAgain derives everything again from the request records, in memory alone.
 func (r *Run) EvaluateAgain(by Evaluation) error {
 	done := &Evaluated{Limits: by.Given}
-	r.setHardware(by.Target)
+	setHardware(&r.Manifest, by.Target)
 	again, failed := make([]*record.Row, len(r.Rows)), make([]error, len(r.Rows))
 	parallel.Do(len(r.Rows), func(i int) int64 { return r.Rows[i].RecordBytes() }, func(i int) {
-		again[i], failed[i] = r.rowAgain(&r.Rows[i], by)
+		again[i], failed[i] = by.rowAgain(r, &r.Rows[i])
 	})
 	var was, is []*experiment.Spec
 	rows := slices.Clone(r.Rows)
@@ -75,12 +75,12 @@ func (r *Run) EvaluateAgain(by Evaluation) error {
 	fitted := map[string]*series.Twin{}
 	if len(is) > 0 || by.Limits != nil { // else nothing was derived again
 		live, known := r.Stored(), r.Manifest.Twins
-		if slices.ContainsFunc(live, func(row record.Row) bool { return !r.madeBy(by, &row) }) {
+		if slices.ContainsFunc(live, func(row record.Row) bool { return !by.made(r, &row) }) {
 			known = nil
 		}
 		r.Manifest.Twins = series.Twins(live, r.Manifest.Slots(), r.Requests, fitted, known)
 	}
-	r.searchAgain(by.Limits != nil, done.open, fitted)
+	searchAgain(r, by.Limits != nil, done.open, fitted)
 	switch {
 	case len(is) == 0:
 		done.Text = "not evaluated again: no row has request records"
@@ -99,7 +99,7 @@ func (r *Run) EvaluateAgain(by Evaluation) error {
 var errMissing = errors.New("its requests are missing")
 
 // rowAgain is nil for a row without readable records: the other rows are evaluated.
-func (r *Run) rowAgain(stored *record.Row, by Evaluation) (*record.Row, error) {
+func (by *Evaluation) rowAgain(r *Run, stored *record.Row) (*record.Row, error) {
 	records, err := r.Requests(stored)
 	if err != nil || len(records) == 0 || stored.Window == (record.Window{}) { // another tool's row has no window
 		return nil, err
@@ -108,27 +108,27 @@ func (r *Run) rowAgain(stored *record.Row, by Evaluation) (*record.Row, error) {
 	if by.Limits != nil {
 		by.Limits(&row.Spec)
 	}
-	if r.madeBy(by, stored) {
-		return verdict.UnderLimits(&row, records, r.target(stored, by)), nil
+	if by.made(r, stored) {
+		return verdict.UnderLimits(&row, records, by.target(&r.Manifest, stored)), nil
 	}
-	if row.Client, err = r.clientUsage(stored); err != nil {
+	if row.Client, err = clientUsage(r, stored); err != nil {
 		return nil, err
 	}
-	return verdict.Again(&row, records, r.target(stored, by), r.rooflineOf(stored, by)), nil
+	return verdict.Again(&row, records, by.target(&r.Manifest, stored), by.rooflineOf(&r.Manifest, stored)), nil
 }
 
-// madeBy reports whether the figures of a row are those that it gets under other limits.
-func (r *Run) madeBy(by Evaluation, row *record.Row) bool {
+// made reports whether the figures of a row are those that it gets under other limits.
+func (by *Evaluation) made(r *Run, row *record.Row) bool {
 	return by.Limits != nil && by.Commit != "" && r.Manifest.Client.Commit == by.Commit &&
 		row.Server.Attempt == len(r.Manifest.Attempts) && !by.statesHardware()
 }
 
-func (r *Run) setHardware(by experiment.Target) {
-	t := &r.Manifest.Target
+func setHardware(m *record.Manifest, by experiment.Target) {
+	t := &m.Target
 	t.Hardware, t.GPUs = cmp.Or(by.Hardware, t.Hardware), cmp.Or(by.GPUs, t.GPUs)
 	t.Precision = cmp.Or(by.Precision, t.Precision)
 	known := map[string]bool{"hardware": t.Hardware != "", "gpus": t.GPUs > 0, "precision": t.Precision != ""}
-	r.Manifest.Unspecified = slices.DeleteFunc(slices.Clone(r.Manifest.Unspecified),
+	m.Unspecified = slices.DeleteFunc(slices.Clone(m.Unspecified),
 		func(key string) bool { return known[key] })
 }
 
@@ -136,7 +136,7 @@ func (by *Evaluation) statesHardware() bool {
 	return by.Target.Hardware != "" || by.Target.GPUs != 0 || by.Target.Precision != ""
 }
 
-func (r *Run) clientUsage(row *record.Row) (*telemetry.Usage, error) {
+func clientUsage(r *Run, row *record.Row) (*telemetry.Usage, error) {
 	stored, err := r.Samples(row)
 	if err != nil {
 		return nil, fmt.Errorf("reading the telemetry of %s: %w", row.ID, err)
@@ -154,23 +154,23 @@ func (r *Run) clientUsage(row *record.Row) (*telemetry.Usage, error) {
 }
 
 // target is the [target] of a row, without what only requests need. Variants of a prediction have GPUs of their own.
-func (r *Run) target(row *record.Row, by Evaluation) experiment.Target {
-	t := r.Manifest.Target
+func (by *Evaluation) target(m *record.Manifest, row *record.Row) experiment.Target {
+	t := m.Target
 	gpus := t.GPUs
 	if row.Predicted && row.Roofline != nil {
 		gpus = cmp.Or(by.Target.GPUs, row.Roofline.GPUs)
 	}
 	return experiment.Target{Hardware: t.Hardware, GPUs: gpus, Precision: t.Precision,
-		GPUHourUSD: r.Manifest.GPUHourUSD}
+		GPUHourUSD: m.GPUHourUSD}
 }
 
 // rooflineOf is the source of a row's roofline: of its own model, since servers of a run can have several.
-func (r *Run) rooflineOf(row *record.Row, by Evaluation) record.RooflineSource {
-	model, kv := r.Manifest.Target.Model, ""
+func (by *Evaluation) rooflineOf(m *record.Manifest, row *record.Row) record.RooflineSource {
+	model, kv := m.Target.Model, ""
 	if row.Roofline != nil {
 		model, kv = row.Roofline.Model, row.Roofline.KV
 	}
-	source := record.NewRooflineSource(by.Models, by.Hardware, model, r.target(row, by)).WithKV(kv)
+	source := record.NewRooflineSource(by.Models, by.Hardware, model, by.target(m, row)).WithKV(kv)
 	if by.statesHardware() { // the stored roofline is of other hardware
 		return source
 	}
@@ -178,7 +178,7 @@ func (r *Run) rooflineOf(row *record.Row, by Evaluation) record.RooflineSource {
 }
 
 // searchAgain: probes without a verdict do not count.
-func (r *Run) searchAgain(otherLimits bool, open []string, fitted map[string]*series.Twin) {
+func searchAgain(r *Run, otherLimits bool, open []string, fitted map[string]*series.Twin) {
 	r.Manifest.Searches = slices.Clone(r.Manifest.Searches)
 	if otherLimits { // the race was run under the old ones
 		r.Manifest.Tune = nil

@@ -15,7 +15,7 @@ import (
 
 // sloTable is the values under each limit of the rows that do not pass all of them. A value without a verdict beside
 // it passes; the tooltip has the reason.
-func (r *Run) sloTable() Table {
+func sloTable(r *Run) Table {
 	t := newTable("slo", "SLO by row", "row")
 	rows, at := r.Live(), map[string]int{}
 	for _, row := range rows {
@@ -99,7 +99,7 @@ const moreMark = "…"
 
 // findingsTable is one line for each code of findings, the most severe first: its worst case and the rows that
 // have it. Tooltips have the other cases, and what to do about a caution: most need nothing.
-func (o *Analysis) findingsTable() Table {
+func findingsTable(o *Analysis) Table {
 	t := newTable("findings", "Findings", "severity ?validity", "finding", "rows", "what, in the worst row")
 	t.Note = "Tooltips at …: what to do."
 	for _, d := range o.Findings {
@@ -124,7 +124,7 @@ func (o *Analysis) findingsTable() Table {
 	return t
 }
 
-func (o *Analysis) expectTable() Table {
+func expectTable(o *Analysis) Table {
 	t := newTable("expectations", "Expected", "of", "expected", "measured")
 	for i, e := range o.Answer.Expected {
 		if i > 0 && e.Expected == o.Answer.Expected[i-1].Expected { // of the same row
@@ -136,10 +136,10 @@ func (o *Analysis) expectTable() Table {
 }
 
 // unfinishedTable has the planned rows without a result that should have one.
-func (r *Run) unfinishedTable() Table {
+func unfinishedTable(r *Run) Table {
 	t := newTable("missing", "Missing, skipped and removed rows", "row", "state", "why")
 	for _, id := range r.Missing {
-		why := cmp.Or(r.planned(id).Error, r.beyondBudget(id), "no result yet; run the same command with --resume")
+		why := cmp.Or(r.planned(id).Error, beyondBudget(r, id), "no result yet; run the same command with --resume")
 		if r.State(id) == lost {
 			why = "finished, and its file is gone; run the same command with --resume"
 		}
@@ -148,8 +148,8 @@ func (r *Run) unfinishedTable() Table {
 	return t
 }
 
-func (r *Run) missingTable() Table {
-	t := r.unfinishedTable()
+func missingTable(r *Run) Table {
+	t := unfinishedTable(r)
 	for _, p := range r.Skipped {
 		t.Add(TextCell(p.ID), TextCell(p.State), TextCell(p.Reason))
 	}
@@ -167,7 +167,7 @@ type cause struct {
 	points []string
 }
 
-func (o *Analysis) causes() (out []*cause) {
+func causes(o *Analysis) (out []*cause) {
 	seen := map[string]bool{}
 	for i := range o.Diagnoses {
 		d := &o.Diagnoses[i]
@@ -188,11 +188,11 @@ func (o *Analysis) causes() (out []*cause) {
 }
 
 // bottlenecksTable is one line for each cause. The tooltip has the evidence of its first point, the weightiest first.
-func (o *Analysis) bottlenecksTable() Table {
+func bottlenecksTable(o *Analysis) Table {
 	t := newTable("diagnosis", "Bottlenecks", "bottleneck", "points", "observation", "first response")
 	t.Note = "Inferred. Tooltips: evidence, and how to prove it."
 	responses := map[string]bool{}
-	for _, c := range o.causes() {
+	for _, c := range causes(o) {
 		var parts []string
 		for _, e := range c.first.Evidence {
 			parts = append(parts, e.String())
@@ -213,7 +213,7 @@ func (o *Analysis) bottlenecksTable() Table {
 }
 
 func (p *printer) bottlenecks(o *Analysis) {
-	all := o.causes()
+	all := causes(o)
 	if len(all) > 0 {
 		p.line("")
 		p.line("bottlenecks")

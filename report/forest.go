@@ -94,15 +94,9 @@ func (f *Forest) Cut(most int) Forest {
 // lean, else the first few.
 func (f *Forest) Deciding() Forest {
 	for _, decides := range []func(*ForestLine) bool{(*ForestLine).decides, (*ForestLine).leans} {
-		var lines, rest []ForestLine
-		for _, l := range f.Main {
-			if decides(&l) {
-				lines = append(lines, l)
-			} else {
-				rest = append(rest, l)
-			}
-		}
+		lines := slices.DeleteFunc(slices.Clone(f.Main), func(l ForestLine) bool { return !decides(&l) })
 		if len(lines) > 0 {
+			rest := slices.DeleteFunc(slices.Clone(f.Main), func(l ForestLine) bool { return decides(&l) })
 			d := Forest{Main: lines, Rest: append(rest, f.Rest...)}
 			d = d.Cut(mostLinesOf)
 			d.Reach = reachOf(d.Main)

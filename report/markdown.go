@@ -157,16 +157,16 @@ func Markdown(w io.Writer, runs ...*Run) error {
 func (m *markdown) run(r *Run) {
 	o := r.Analyze()
 	m.head(r, &o)
-	predicted, limits := r.besideTables(&o)
+	predicted, limits := besideTables(r, &o)
 	if r.Shadow != nil {
 		m.tables(shadowTable(r.Shadow), shadowLoadTable(r.Shadow))
 	}
-	m.tables(r.tilingTable(), r.sessionsTable(), r.reasoningTable(), r.answersTable(), r.speculationTable(),
-		r.workersTable(), limits, predicted)
-	if p := o.publishedPoint(); p != nil {
-		m.tables(o.publishedTable(p))
+	m.tables(tilingTable(r), sessionsTable(r), reasoningTable(r), answersTable(r), speculationTable(r),
+		workersTable(r), limits, predicted)
+	if p := publishedPoint(&o); p != nil {
+		m.tables(publishedTable(&o, p))
 	}
-	m.tables(o.racedTable(), o.settingsTable(), o.workloadsTable(), o.pointsTable())
+	m.tables(racedTable(&o), settingsTable(&o), workloadsTable(&o), pointsTable(&o))
 	m.line("`★` operating point of its workload, `↑` a higher load passes, `(twin)` the fitted model " +
 		"decides, `~` thin, `≥` n too small: the lower end of the 95 % interval.")
 	m.findings(&o)

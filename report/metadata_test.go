@@ -12,7 +12,7 @@ import (
 // metadata is the table by its first column.
 func metadata(run *Run) map[string]string {
 	m := map[string]string{}
-	for _, row := range run.metadataTable(new(run.Analyze())).Rows {
+	for _, row := range metadataTable(run, new(run.Analyze())).Rows {
 		m[row[0].Text] = row[1].Text
 	}
 	return m
@@ -43,7 +43,7 @@ func TestMetadataWhereRowsDiffer(t *testing.T) {
 		run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: row.ID, State: "done"})
 	}
 	var got []string
-	for _, row := range run.metadataTable(new(run.Analyze())).Rows {
+	for _, row := range metadataTable(run, new(run.Analyze())).Rows {
 		if strings.Contains(row[0].Text, "rows differ") {
 			got = append(got, row[0].Text+": "+row[1].Text)
 		}
@@ -65,7 +65,7 @@ func TestClientTable(t *testing.T) {
 	run.Rows[1].Client = nil
 	for i, want := range []string{"– 0.200 0 kernel", "– – 0 kernel"} {
 		var got []string
-		for _, c := range run.clientTable().Rows[i][3:7] {
+		for _, c := range clientTable(run).Rows[i][3:7] {
 			if c.Tag != "" {
 				c.Text += " (" + c.Tag + ")"
 			}

@@ -32,14 +32,14 @@ func pointCell(s *series.Series, p *series.Point) Cell {
 }
 
 // pointsTable has the classes of a mix below their point, if one has an SLO of its own.
-func (o *Analysis) pointsTable() Table {
-	columns := o.pointColumns()
+func pointsTable(o *Analysis) Table {
+	columns := pointColumns(o)
 	t := tableOf("points", "Points", columns)
 	o.Each(func(s *series.Series, p *series.Point) { t.addPoint(s, p, columns) })
 	return t.withoutEmpty()
 }
 
-func (o *Analysis) pointColumns() []pointColumn {
+func pointColumns(o *Analysis) []pointColumn {
 	percentiles := func(latency string, names ...string) (out []pointColumn) {
 		for _, name := range names {
 			out = append(out, ofPoint(metric.Words(latency)+" "+name+"|ms # ?"+latency, always,
@@ -62,7 +62,7 @@ func (o *Analysis) pointColumns() []pointColumn {
 		ofPoint("req/s # ?throughput", always, requestsCell), output,
 		ofPoint("tok/s/user # ?peruser", always, perUserCell),
 	}, firsts, percentiles("tpot", o.limitedStats("tpot")...), percentiles("itl", o.limitedOr("p99", "itl")...),
-		percentiles("e2e", o.limitedOr("p99", "e2e")...), o.otherLimited(percentiles), []pointColumn{
+		percentiles("e2e", o.limitedOr("p99", "e2e")...), otherLimited(o, percentiles), []pointColumn{
 			ofPoint("USD/M out # ?cost", always, costCell), ofPoint("J/token # ?energy", always, energyCell),
 			ofPoint("n # ?failures", always, sampleCell), ofPoint("cautions ?validity", always, validityCell)})
 }
@@ -131,7 +131,7 @@ func validityCell(p *series.Point) Cell {
 	return c
 }
 
-func (o *Analysis) seriesTable() Table {
+func seriesTable(o *Analysis) Table {
 	t := newTable("series", "Saturation and knee", "workload", "saturation ?knee", "knee ?knee")
 	for i := range o.Series {
 		s := &o.Series[i]
@@ -153,7 +153,7 @@ func (o *Analysis) seriesTable() Table {
 	return t
 }
 
-func (o *Analysis) percentilesTable(latency string) Table {
+func percentilesTable(o *Analysis, latency string) Table {
 	n := "n"
 	if latency == "itl" {
 		n = "gaps"
@@ -180,15 +180,15 @@ func (o *Analysis) PerGPU() bool {
 	return !o.any(func(p *series.Point) bool { return p.OutputTokensPerSPerGPU == nil })
 }
 
-func (o *Analysis) groupTables() []Table {
+func groupTables(o *Analysis) []Table {
 	return []Table{
-		o.groupsTable("classes", "Classes", "class",
+		groupsTable(o, "classes", "Classes", "class",
 			func(r *record.Row) map[string]record.Summary { return r.Classes }),
-		o.groupsTable("categories", "Categories of prompts", "category",
+		groupsTable(o, "categories", "Categories of prompts", "category",
 			func(r *record.Row) map[string]record.Summary { return r.Categories }),
-		o.groupsTable("models", "Models and adapters", "model",
+		groupsTable(o, "models", "Models and adapters", "model",
 			func(r *record.Row) map[string]record.Summary { return r.Models }),
-		o.groupsTable("replicas", "Replicas", "replica",
+		groupsTable(o, "replicas", "Replicas", "replica",
 			func(r *record.Row) map[string]record.Summary { return r.Replicas }),
 	}
 }
@@ -197,7 +197,7 @@ const mostGroups = 12
 
 func (p *printer) groups(o *Analysis) {
 	left := mostGroups
-	for _, t := range o.groupTables()[1:3] {
+	for _, t := range groupTables(o)[1:3] {
 		left -= p.few(t, left, "report.html, tab Latency")
 	}
 }
@@ -213,7 +213,7 @@ func (p *printer) few(t Table, most int, where string) int {
 	return len(t.Rows)
 }
 
-func (o *Analysis) groupsTable(id, caption, head string,
+func groupsTable(o *Analysis, id, caption, head string,
 	groups func(*record.Row) map[string]record.Summary) Table {
 	t := newTable(id, caption, "point", head, "n #", "TTFT p50|ms # ?ttft", "TTFT p99|ms # ?ttft",
 		"TPOT p50|ms # ?tpot", "E2E p99|ms # ?e2e")

@@ -55,7 +55,7 @@ func LayBehind(runs []*Run) []*Run {
 		laid := false
 		for _, m := range runs {
 			if p.Manifest.Predicted != nil && m.Manifest.Predicted == nil && m.Prediction == nil &&
-				m.Manifest.Matrix == p.Manifest.Matrix && m.sharesPoint(p) {
+				m.Manifest.Matrix == p.Manifest.Matrix && sharesPoint(m, p) {
 				m.Prediction, laid = p, true
 			}
 		}
@@ -67,7 +67,7 @@ func LayBehind(runs []*Run) []*Run {
 }
 
 // sharesPoint goes by the points with a row; probes of a search have the load that it chose.
-func (r *Run) sharesPoint(other *Run) bool {
+func sharesPoint(r *Run, other *Run) bool {
 	own := map[string]bool{}
 	for _, row := range r.Live() {
 		own[row.Spec.Label()] = true
@@ -81,7 +81,7 @@ func (r *Run) Beside(o *Analysis) *Beside {
 	}
 	b := &Beside{
 		Run: r.Prediction.Manifest.Run, Predicted: *r.Prediction.Manifest.Predicted,
-		Differs: r.differsFrom(r.Prediction),
+		Differs: differsFrom(r, r.Prediction),
 		Points:  []BesidePoint{}, Workloads: []BesideWorkload{},
 	}
 	p := o.Behind
@@ -95,7 +95,7 @@ func (r *Run) Beside(o *Analysis) *Beside {
 		b.Points = append(b.Points, besidePoints(s, other)...)
 		b.Workloads = append(b.Workloads, BesideWorkload{
 			Workload:  s.Label(),
-			Operating: Loads{o.operatingLoad(i), p.operatingLoad(j)},
+			Operating: Loads{operatingLoad(o, i), operatingLoad(p, j)},
 			Knee:      Loads{limitLoad(s, s.Knee), limitLoad(other, other.Knee)},
 			Peak:      Loads{limitLoad(s, s.Saturation), limitLoad(other, other.Saturation)},
 		})
@@ -104,7 +104,7 @@ func (r *Run) Beside(o *Analysis) *Beside {
 }
 
 // differsFrom is what the run states otherwise than its prediction: "hardware l4, predicted h100-sxm".
-func (r *Run) differsFrom(prediction *Run) (differences []string) {
+func differsFrom(r *Run, prediction *Run) (differences []string) {
 	p, t := prediction.Manifest.Predicted, r.Manifest.Target
 	is := record.Roofline{Model: t.Model, Hardware: t.Hardware, GPUs: t.GPUs, Weights: t.Precision}
 	engine := ""
@@ -138,7 +138,7 @@ func (r *Run) differsFrom(prediction *Run) (differences []string) {
 	return differences
 }
 
-func (o *Analysis) operatingLoad(i int) string {
+func operatingLoad(o *Analysis, i int) string {
 	for _, w := range o.Answer.Workloads {
 		if w.Series == i && w.Operating != nil {
 			return w.Load
@@ -182,7 +182,7 @@ func newPair(measured, predicted record.Repeats, known bool) *Pair {
 	return &Pair{measured.Median, predicted.Median, measured.Median / predicted.Median}
 }
 
-func (r *Run) besideTables(o *Analysis) (points, workloads Table) {
+func besideTables(r *Run, o *Analysis) (points, workloads Table) {
 	points = newTable("predicted-points", "Measured and predicted", "point", "TTFT p50|ms #", "predicted #", "÷ #",
 		"TPOT p50|ms #", "predicted #", "÷ #", "output|tok/s #", "predicted #", "÷ #")
 	workloads = newTable("predicted-workloads", "Measured and predicted limits", "workload", "limit",
@@ -223,7 +223,7 @@ func (r *Run) besideTables(o *Analysis) (points, workloads Table) {
 }
 
 func (p *printer) beside(run *Run, o *Analysis) {
-	points, workloads := run.besideTables(o)
+	points, workloads := besideTables(run, o)
 	p.captioned(points, p.table)
 	p.captioned(workloads, p.table)
 }

@@ -63,13 +63,13 @@ func TestPredictionDiffers(t *testing.T) {
 	roofline.Weights = "bf16"
 	*prediction.Manifest.Predicted = record.Prediction{Model: roofline.Model, Hardware: roofline.Hardware, GPUs: roofline.GPUs, Precision: "bf16"}
 	o := measured.Analyze()
-	points, _ := measured.besideTables(&o)
+	points, _ := besideTables(measured, &o)
 	if b := measured.Beside(&o); len(b.Differs) != 0 || strings.Contains(points.Note, "Not the same setup") {
 		t.Errorf("differs: %q", b.Differs)
 	}
 	*prediction.Manifest.Predicted = record.Prediction{Model: "qwen3-32b", Hardware: "l4", GPUs: 4, Precision: "fp8"}
 	prediction.Manifest.MatrixHash = "other"
-	points, _ = measured.besideTables(&o)
+	points, _ = besideTables(measured, &o)
 	want := []string{"model llama-3.1-8b, predicted qwen3-32b", "hardware h100-sxm, predicted l4", "GPUs 1, predicted 4", "precision bf16, predicted fp8", "matrix text 5feceb66, predicted other"}
 	if b := measured.Beside(&o); !slices.Equal(b.Differs, want) || !strings.Contains(points.Note, "Not the same setup: "+want[0]+"; ") {
 		t.Errorf("differs: %q", b.Differs)

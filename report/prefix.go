@@ -42,7 +42,7 @@ func (o *Analysis) PrefixSets() []PrefixSet {
 	return sets
 }
 
-func (o *Analysis) prefixTable() Table {
+func prefixTable(o *Analysis) Table {
 	t := newTable("prefix", "Prefix cold and warm", "point", "prefix", "prompt tokens cached|% #",
 		"TTFT p50|ms # ?ttft", "TTFT p99|ms # ?ttft", "TPOT p50|ms # ?tpot", "output|tok/s # ?throughput",
 		"TTFT p50 saved [95 %] # ?percentile")
@@ -93,7 +93,7 @@ func cachedCell(p *series.Point) Cell {
 	return TextCell(unit.Digits(100 * float64(cached) / float64(prompt)))
 }
 
-func (r *Run) interferenceTable() Table {
+func interferenceTable(r *Run) Table {
 	t := newTable("interference", "Classes alone and in the mix", "point", "class", "latency",
 		"p95 alone|ms # ?percentile", "p95 in the mix|ms # ?percentile", "change [95 %] # ?percentile")
 	for _, x := range series.Interferences(r.Rows) {
@@ -105,7 +105,7 @@ func (r *Run) interferenceTable() Table {
 	return t
 }
 
-func (r *Run) serviceTable() Table {
+func serviceTable(r *Run) Table {
 	t := newTable("service", "Shares of the tokens", "row", "class", "all tokens [95 %]|% #",
 		"output tokens [95 %]|% #", "of its fair share|% #", "Jain's index [95 %] #")
 	t.Note = "A fair share is as much as any other class gets, or all that the class asks for."
@@ -127,7 +127,7 @@ func (r *Run) serviceTable() Table {
 }
 
 // reuseTable compares the prefix-cache hits that the plan makes possible with those that the server reports.
-func (r *Run) reuseTable() Table {
+func reuseTable(r *Run) Table {
 	t := newTable("reuse", "Prefix-cache hits", "row", "prompt tokens #", "possible hit rate # ?reuse",
 		"reported hit rate # ?reuse", "reported ÷ possible #", "requests #", "block|tok #", "reported by")
 	for _, row := range r.Live() {
@@ -148,7 +148,7 @@ func (r *Run) reuseTable() Table {
 	return t
 }
 
-func (r *Run) coldTable() Table {
+func coldTable(r *Run) Table {
 	t := newTable("cold", "Cold starts", "row", "idle before each #", "server ready after #",
 		"first token after #", "TTFT p50 # ?ttft", "n #")
 	for _, row := range r.Live() {

@@ -46,7 +46,7 @@ func TestPublishedText(t *testing.T) {
 // TestPublishedTable: measured beside published, with words at the same concurrency alone.
 func TestPublishedTable(t *testing.T) {
 	o := publishedRun().Analyze()
-	table := o.publishedTable(nil)
+	table := publishedTable(&o, nil)
 	if len(table.Rows) != 9 {
 		t.Fatalf("%d rows", len(table.Rows))
 	}
@@ -66,7 +66,7 @@ func TestPublishedTable(t *testing.T) {
 			t.Errorf("row %d:\n%s\nwant\n%s", i, got, want)
 		}
 	}
-	if p := o.publishedPoint(); p == nil || p.LoadValue != 16 {
+	if p := publishedPoint(&o); p == nil || p.LoadValue != 16 {
 		t.Errorf("the operating point is at concurrency 16: %+v", p)
 	}
 	var b bytes.Buffer

@@ -13,7 +13,7 @@ func TestEstimatedReasoning(t *testing.T) {
 		row := record.Row{ID: "a"}
 		row.Summary.Reasoning = &record.Reasoning{Estimated: estimated, Tokens: stats.Summarize([]float64{12, 12, 12})}
 		run := Run{Run: record.Run{Manifest: record.Manifest{Plan: []record.Planned{{ID: "a"}}}, Rows: []record.Row{row}}}
-		cells := run.reasoningTable().Rows[0]
+		cells := reasoningTable(&run).Rows[0]
 		if got := cells[3].Text; got != want {
 			t.Errorf("estimated %v: %q, want %q", estimated, got, want)
 		}

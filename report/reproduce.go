@@ -21,7 +21,7 @@ import (
 const stamp = "2006-01-02 15:04:05 UTC"
 
 // metadataTable has what other tables and the head of a report lack. run.json has everything.
-func (r *Run) metadataTable(o *Analysis) Table {
+func metadataTable(r *Run, o *Analysis) Table {
 	m, c, g := r.Manifest, r.Manifest.Client, r.Manifest.Target
 	t := newTable("metadata", "Metadata", "what", "value")
 	add := func(what, value string) { t.Add(TextCell(what), TextCell(cmp.Or(value, "not specified"))) }
@@ -75,11 +75,11 @@ func (r *Run) metadataTable(o *Analysis) Table {
 		cmp.Or(c.Commit, "unknown"), c.Go, c.OS, c.Kernel, c.Host))
 	add(client+" machine", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d, %s GiB", cmp.Or(c.CPU, "unknown processor"),
 		c.Cores, c.MaxProcs, unit.Digits(c.MemoryGiB)))
-	if r.loadWorkers() != "" {
-		r.addByRow(add, "load workers", (*record.Row).LoadWorkers)
+	if loadWorkers(r) != "" {
+		addByRow(r, add, "load workers", (*record.Row).LoadWorkers)
 	}
-	r.addByRow(add, "timestamps", func(row *record.Row) string { return row.Clock.Stamps })
-	r.addByRow(add, "sampling, as sent", func(row *record.Row) string { return asJSON(row.Sampling) })
+	addByRow(r, add, "timestamps", func(row *record.Row) string { return row.Clock.Stamps })
+	addByRow(r, add, "sampling, as sent", func(row *record.Row) string { return asJSON(row.Sampling) })
 	for _, n := range m.Notes {
 		add("note", n)
 	}
@@ -89,7 +89,7 @@ func (r *Run) metadataTable(o *Analysis) Table {
 const maxValues = 5
 
 // addByRow adds one line if all live rows agree, else a line for each value with its number of rows.
-func (r *Run) addByRow(add func(what, value string), what string, of func(*record.Row) string) {
+func addByRow(r *Run, add func(what, value string), what string, of func(*record.Row) string) {
 	rows, rowsWith := r.Live(), map[string]int{}
 	var values []string
 	for _, row := range rows {
@@ -136,7 +136,7 @@ func span(from, to time.Time) string {
 }
 
 // Names come from a file and are quoted.
-func (r *Run) reproduceTable() Table {
+func reproduceTable(r *Run) Table {
 	m := r.Manifest
 	t := newTable("commands", "Reproduce", "what", "command")
 	t.Note = "Save the matrix below as the commands name it."
@@ -147,7 +147,7 @@ func (r *Run) reproduceTable() Table {
 		return t
 	}
 	add("the whole run", m.Command...)
-	if r.loadWorkers() != "" {
+	if loadWorkers(r) != "" {
 		add("each load worker, at the URL that the run prints", "bench", "work", "--join", "URL")
 	}
 	file := cmp.Or(m.MatrixFile, m.Matrix+".toml")
@@ -157,7 +157,7 @@ func (r *Run) reproduceTable() Table {
 	}
 	dir := r.Named()
 	again := []string{"bench", "sweep", file}
-	if r.hasNoFile() {
+	if hasNoFile(r) {
 		again = m.Command
 	}
 	add("the plan, without sending", slices.Concat(again, []string{"--dry-run"}, onlyOf(m.Command))...)
@@ -223,22 +223,22 @@ func onlyOf(command []string) (words []string) {
 }
 
 // hasNoFile reports whether bench URL ran: its matrix is one of bench's own, and a user changes it by flags.
-func (r *Run) hasNoFile() bool {
+func hasNoFile(r *Run) bool {
 	m := &r.Manifest
 	return m.MatrixFile == "quick.toml" && !slices.Contains(m.Command, m.MatrixFile)
 }
 
 // typeNext makes flags of bench URL of the keys of a matrix that a run without a file has no place for.
-func (r *Run) typeNext(a *diagnosis.Answer) {
+func typeNext(r *Run, a *diagnosis.Answer) {
 	for _, w := range a.Workloads {
-		if w.Next != nil && r.hasNoFile() {
-			w.Next.Text, w.Next.TOML = r.asFlags(w.Next), ""
+		if w.Next != nil && hasNoFile(r) {
+			w.Next.Text, w.Next.TOML = asFlags(r, w.Next), ""
 		}
 	}
 }
 
 // asFlags: the windows of a search are its own, so more requests are a longer search.
-func (r *Run) asFlags(next *diagnosis.NextSweep) string {
+func asFlags(r *Run, next *diagnosis.NextSweep) string {
 	if i := slices.Index([]string{"duration", "requests", "budget"}, next.Variable); i >= 0 {
 		for _, row := range r.Rows {
 			if s := row.Spec.Search; s != nil && s.Budget > 0 {

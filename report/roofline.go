@@ -14,7 +14,7 @@ import (
 )
 
 // rooflineTable is of the first repeat, at the batch and the context that were observed.
-func (o *Analysis) rooflineTable() Table {
+func rooflineTable(o *Analysis) Table {
 	t := newTable("floors", "Roofline", "point", "TTFT floor|ms # ?roofline", "TTFT p50 ÷ floor # ?roofline",
 		"TPOT floor|ms # ?roofline", "TPOT p50 ÷ floor # ?roofline", "MBU|% # ?roofline", "MFU|% # ?roofline",
 		"computed for")
@@ -60,7 +60,7 @@ func ratioCell(x *float64, ps record.Percentiles) Cell {
 }
 
 // publishedTable is the published figures of the same setup and lengths beside each point, or beside one alone.
-func (o *Analysis) publishedTable(alone *series.Point) Table {
+func publishedTable(o *Analysis, alone *series.Point) Table {
 	word := "measured"
 	if o.any(func(p *series.Point) bool { return p.Rows[0].Predicted }) {
 		word = "predicted"
@@ -119,7 +119,7 @@ func (t Table) withoutEmpty() Table {
 }
 
 // publishedPoint is the headline's point, or one below it; nil: none has published figures.
-func (o *Analysis) publishedPoint() *series.Point {
+func publishedPoint(o *Analysis) *series.Point {
 	s, p := o.HeadlinePoint()
 	if s == nil {
 		return nil

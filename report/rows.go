@@ -15,7 +15,7 @@ import (
 	"bench/experiment/unit"
 )
 
-func (r *Run) loadTable() Table {
+func loadTable(r *Run) Table {
 	t := newTable("load", "Load", "row", "completed # ?failures", "failed # ?failures", "mean concurrency #",
 		"window|s #", "arrivals|of scheduled, 1/s", "finish reasons", "trend|lowest p of tests ?steady",
 		"Little's law ?steady")
@@ -78,7 +78,7 @@ func littleCell(l *record.Little) Cell {
 	return TextCell("✓")
 }
 
-func (r *Run) sessionsTable() Table {
+func sessionsTable(r *Run) Table {
 	t := newTable("sessions", "Sessions: conversations and agent runs", "sessions", "n # ?sessions",
 		"time p50 # ?sessions", "p90 #", "per turn # ?sessions", "tools # ?sessions",
 		"E2E tok/s # ?e2e_interactivity", "hits of possible # ?reuse")
@@ -127,11 +127,11 @@ func secondsCell(ps record.Percentiles, name string) Cell {
 
 // tilingTable compares the first rotation of each tiling row with the later ones. Tiers have columns if one below
 // the GPU has hits: servers also report tiers that they lack.
-func (r *Run) tilingTable() Table {
+func tilingTable(r *Run) Table {
 	t := newTable("tiling", "Tiling: first and later rotations", "rotations", "n #", "TTFT mean|ms # ?ttft",
 		"TTFT p50|ms # ?ttft", "hits # ?reuse")
 	t.Note = "Hits: cached ÷ prompt tokens."
-	tiers := r.tiersWithHits()
+	tiers := tiersWithHits(r)
 	for _, i := range tiers {
 		t.Columns = append(t.Columns, Column{Head: "hits", Unit: telemetry.TierNames[i], Num: true, Help: "reuse"})
 	}
@@ -172,7 +172,7 @@ func (r *Run) tilingTable() Table {
 }
 
 // tiersWithHits are indices in telemetry.TierNames; none without hits below the GPU.
-func (r *Run) tiersWithHits() (tiers []int) {
+func tiersWithHits(r *Run) (tiers []int) {
 	for i := range telemetry.TierNames {
 		if i == 0 || slices.ContainsFunc(r.Live(), func(row record.Row) bool {
 			rates := row.Server.Metrics.TierRates()
@@ -187,10 +187,10 @@ func (r *Run) tiersWithHits() (tiers []int) {
 	return tiers
 }
 
-func (r *Run) answersTable() Table {
+func answersTable(r *Run) Table {
 	t := newTable("answers", "Answers", "row", "checked #", "valid|% #", "reasons", "correct of #", "correct|% #")
 	t.Note = "Valid: of the form that the request asks for. Correct: as expected. With 95 % intervals."
-	r.eachSummary(func(name string, row *record.Row, s *record.Summary) {
+	eachSummary(r, func(name string, row *record.Row, s *record.Summary) {
 		if a := s.Answers; a != nil && (a.Valid != nil || a.Correct != nil) {
 			checked, valid := shareCells(a.Valid)
 			known, correct := shareCells(a.Correct)
@@ -231,12 +231,12 @@ func (o *Analysis) answers() bool {
 		slices.ContainsFunc(metric.Percentiles, func(name string) bool { return o.limits("ttfo", name) })
 }
 
-func (r *Run) reasoningTable() Table {
+func reasoningTable(r *Run) Table {
 	t := newTable("reasoning", "Reasoning", "row", "requests #", "unanswered #", "tokens p50 #", "p95 #",
 		"answer tokens p50 #", "time p50|ms #", "p95|ms #", "TTFO p50|ms # ?ttfo")
 	t.Note = "Per request with reasoning. Time: first token to first answer token. " +
 		"≈: estimated by bench: the server reports no count of reasoning."
-	r.eachSummary(func(name string, row *record.Row, s *record.Summary) {
+	eachSummary(r, func(name string, row *record.Row, s *record.Summary) {
 		x := s.Reasoning
 		if x == nil {
 			return
@@ -263,7 +263,7 @@ func tokensAt(s *stats.Summary, name string) Cell {
 	return TextCell(unit.Digits(x))
 }
 
-func (r *Run) eachSummary(f func(name string, row *record.Row, s *record.Summary)) {
+func eachSummary(r *Run, f func(name string, row *record.Row, s *record.Summary)) {
 	for _, row := range r.Live() {
 		f(row.ID, &row, &row.Summary)
 		for _, parts := range []map[string]record.Summary{row.Classes, row.Categories} {
@@ -275,11 +275,11 @@ func (r *Run) eachSummary(f func(name string, row *record.Row, s *record.Summary
 	}
 }
 
-func (r *Run) speculationTable() Table {
+func speculationTable(r *Run) Table {
 	t := newTable("speculation", "Speculative decoding", "row", "by", "draft tokens #", "accepted|% #",
 		"acceptance length # ?speculation", "tokens per step # ?speculation", "TPOT p50|ms # ?tpot", "by position|%")
 	t.Note = "Acceptance length: tokens of a step that verified a draft. Tokens per step: also of steps without one."
-	r.eachSummary(func(name string, row *record.Row, s *record.Summary) {
+	eachSummary(r, func(name string, row *record.Row, s *record.Summary) {
 		x := s.Speculation
 		if name == row.ID {
 			x = row.Speculation

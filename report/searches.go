@@ -51,7 +51,7 @@ func loadInterval(axis string, x stats.Bracket) string {
 }
 
 // The probes are also points of their own.
-func (r *Run) searchesTable() Table {
+func searchesTable(r *Run) Table {
 	t := newTable("searches", "Searches", "row", "goal", "range", "answer #", "most likely #", "state",
 		"probes #", "duration #", "result")
 	t.Note = "The answer is an interval. Each probe is also a point of the tables and curves."

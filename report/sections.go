@@ -35,10 +35,10 @@ func (r *Run) Tabs(o *Analysis, detailed bool) []Tab {
 	var percentiles []Section
 	if !detailed {
 		for _, metric := range o.Latencies() {
-			percentiles = append(percentiles, Sections(o.percentilesTable(metric))...)
+			percentiles = append(percentiles, Sections(percentilesTable(o, metric))...)
 		}
 	}
-	predicted, limits := r.besideTables(o)
+	predicted, limits := besideTables(r, o)
 	unmeasured := newTable("unmeasured", "Not measured", "what") // what a reader could mistake for measured
 	for _, s := range o.Answer.NotMeasured {
 		unmeasured.Add(TextCell(s))
@@ -46,23 +46,23 @@ func (r *Run) Tabs(o *Analysis, detailed bool) []Tab {
 	trust := o.Answer.Trust
 	trustName := fmt.Sprintf("Trust (%s, %d invalid)", unit.Plural(trust.Cautions, "caution"), trust.Invalid)
 	return []Tab{
-		r.candidateTab(),
-		{TabSummary, "Summary", true, onPaper(r.tilingTable(), r.sessionsTable(), o.racedTable(), o.pointsTable(),
-			limits, predicted, o.settingsTable(), o.workloadsTable(), r.searchesTable(),
-			o.bottlenecksTable(), o.expectTable(), r.variantsTable(o))},
+		candidateTab(r),
+		{TabSummary, "Summary", true, onPaper(tilingTable(r), sessionsTable(r), racedTable(o), pointsTable(o),
+			limits, predicted, settingsTable(o), workloadsTable(o), searchesTable(r),
+			bottlenecksTable(o), expectTable(o), variantsTable(r, o))},
 		{TabLatency, "Latency", false, slices.Concat(percentiles,
-			Sections(r.reasoningTable().withoutUniform(), r.ttftPartsTable(nil).withoutUniform(), o.seriesTable()),
-			Sections(o.groupTables()...), Sections(r.interferenceTable(), r.serviceTable()))},
-		{TabTimeline, "Timeline", true, Sections(r.loadTable().withoutUniform())},
-		{"roofline", "Roofline", false, append(Sections(o.rooflineTable().withoutUniform()),
-			folded(o.publishedTable(nil))...)},
-		{"cache", "Cache", false, Sections(o.prefixTable(), r.reuseTable(), r.coldTable())},
-		{"server", "Server", false, slices.Concat(Sections(r.serverTable().withoutUniform(), r.answersTable(),
-			r.speculationTable(), r.gpuTable().withoutUniform()), onPaper(r.workersTable()),
-			folded(r.clientTable().withoutUniform()))},
-		{TabTrust, trustName, false, slices.Concat(onPaper(o.findingsTable()), Sections(unmeasured, r.missingTable()),
-			folded(r.sloTable()))},
-		{TabReproduce, "Reproduce", false, append(onPaper(r.reproduceTable()), folded(r.metadataTable(o))...)},
+			Sections(reasoningTable(r).withoutUniform(), ttftPartsTable(r, nil).withoutUniform(), seriesTable(o)),
+			Sections(groupTables(o)...), Sections(interferenceTable(r), serviceTable(r)))},
+		{TabTimeline, "Timeline", true, Sections(loadTable(r).withoutUniform())},
+		{"roofline", "Roofline", false, append(Sections(rooflineTable(o).withoutUniform()),
+			folded(publishedTable(o, nil))...)},
+		{"cache", "Cache", false, Sections(prefixTable(o), reuseTable(r), coldTable(r))},
+		{"server", "Server", false, slices.Concat(Sections(serverTable(r).withoutUniform(), answersTable(r),
+			speculationTable(r), gpuTable(r).withoutUniform()), onPaper(workersTable(r)),
+			folded(clientTable(r).withoutUniform()))},
+		{TabTrust, trustName, false, slices.Concat(onPaper(findingsTable(o)), Sections(unmeasured, missingTable(r)),
+			folded(sloTable(r)))},
+		{TabReproduce, "Reproduce", false, append(onPaper(reproduceTable(r)), folded(metadataTable(r, o))...)},
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // settingsTable has the changes from the first setting of each comparison.
-func (o *Analysis) settingsTable() Table {
+func settingsTable(o *Analysis) Table {
 	t := newTable("settings", "Settings", "setting", "SLO ?slo", "load", "|tok/s # ?throughput")
 	first := len(t.Columns)
 	var names []string
@@ -76,7 +76,7 @@ func changedCell(c *diagnosis.Change, basis string) Cell {
 const mostSettingLines = 8
 
 // settingsLines are the comparison that a workload is part of: its conclusion, then each setting that is not in it.
-func (o *Analysis) settingsLines(w *diagnosis.Workload) []string {
+func settingsLines(o *Analysis, w *diagnosis.Workload) []string {
 	if w.Tuned != "" {
 		return append([]string{o.Answer.Tune.Certificate}, o.Answer.Tune.Notes...)
 	}
@@ -100,7 +100,7 @@ func (o *Analysis) settingsLines(w *diagnosis.Workload) []string {
 }
 
 // racedTable has every setting of a race, and why it was left; empty: there is no race.
-func (o *Analysis) racedTable() Table {
+func racedTable(o *Analysis) Table {
 	t := o.Answer.Tune
 	if t == nil {
 		return Table{}
@@ -135,7 +135,7 @@ func (o *Analysis) racedTable() Table {
 	return out
 }
 
-func (r *Run) variantsTable(o *Analysis) Table {
+func variantsTable(r *Run, o *Analysis) Table {
 	t := newTable("variants", "Servers and knobs", "variant", "operating point", "output|tok/s # ?throughput",
 		"TTFT p99 # ?ttft", "TPOT p99 # ?tpot", "ready after #", "first answer #", "command or error")
 	for _, start := range r.Manifest.Servers {
@@ -150,7 +150,7 @@ func (r *Run) variantsTable(o *Analysis) Table {
 		}
 		row := []Cell{TextCell(fmt.Sprintf("%d. %s", start.N, cmp.Or(start.Variant, "no knobs"))),
 			{Text: "none", Kind: Faint}, Absent(), Absent(), Absent(), ready, first, command}
-		if s, p := o.bestOf(start.Variant); p != nil {
+		if s, p := bestOf(o, start.Variant); p != nil {
 			row[1], row[2] = TextCell(s.PointName(p)), TextCell(unit.Digits(p.OutputTokensPerS.Median))
 			row[3], row[4] = LatencyCell(p.TTFT, "p99"), LatencyCell(p.TPOT, "p99")
 		}
@@ -159,7 +159,7 @@ func (r *Run) variantsTable(o *Analysis) Table {
 	return t
 }
 
-func (o *Analysis) bestOf(variant string) (curve *series.Series, best *series.Point) {
+func bestOf(o *Analysis, variant string) (curve *series.Series, best *series.Point) {
 	o.Each(func(s *series.Series, p *series.Point) {
 		if p.SLO == stats.Pass && p.Valid && p.Rows[0].Spec.Variant == variant && (best == nil ||
 			p.OutputTokensPerS.Median > best.OutputTokensPerS.Median) {

@@ -20,7 +20,7 @@ func TestSettingsLines(t *testing.T) {
 			g.Settings = append(g.Settings, diagnosis.Setting{Name: name, Text: name})
 		}
 		o.Answer.Settings = []diagnosis.Settings{g}
-		lines := o.settingsLines(&o.Answer.Workloads[0])
+		lines := settingsLines(o, &o.Answer.Workloads[0])
 		if want := min(n, mostSettingLines+2); len(lines) != want || lines[0] != g.Text ||
 			slices.Contains(lines, g.Best) || lines[len(lines)-1] != last {
 			t.Errorf("%d settings: %q", n, lines)

@@ -154,7 +154,7 @@ func shadowFindingsTable(c *compare.ShadowComparison) Table {
 	return t
 }
 
-func (r *Run) candidateTab() Tab {
+func candidateTab(r *Run) Tab {
 	t := Tab{TabCandidate, "Candidate", true, nil}
 	if c := r.Shadow; c != nil {
 		t.Sections = append(onPaper(shadowFindingsTable(c), shadowTable(c), shadowLoadTable(c)),

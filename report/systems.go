@@ -68,7 +68,7 @@ func NewSystems(runs []*Run, outcomes []*Analysis) *Systems {
 		x := &Systems{Workload: s.Label(), Notes: []string{}, Cautions: []string{}}
 		var first *series.Series
 		for i, name := range SystemNames(runs) {
-			other, of := outcomes[i].workload(s)
+			other, of := workloadLike(outcomes[i], s)
 			if other == nil || other.Verdict == "" {
 				return nil
 			}
@@ -110,7 +110,7 @@ func (x *Systems) setup(runs []*Run, first *series.Series) string {
 }
 
 // workload is the one of the same name and axis; nil: there is none.
-func (o *Analysis) workload(like *series.Series) (*diagnosis.Workload, *series.Series) {
+func workloadLike(o *Analysis, like *series.Series) (*diagnosis.Workload, *series.Series) {
 	for i := range o.Answer.Workloads {
 		w := &o.Answer.Workloads[i]
 		if s := &o.Series[w.Series]; s.Label() == like.Label() && s.Axis == like.Axis {
@@ -356,7 +356,7 @@ func SystemNames(runs []*Run) []string {
 		},
 		func(r *Run) string { return r.Manifest.Target.Model },
 		func(r *Run) string { return r.Manifest.Target.Precision },
-		func(r *Run) string { return r.engine() },
+		func(r *Run) string { return engine(r) },
 		func(r *Run) string { // the words of its flags that not every run has
 			words := func(r *Run) []string { return strings.Fields(r.ServerFlags()) }
 			return strings.Join(slices.DeleteFunc(words(r), func(word string) bool {
@@ -377,17 +377,15 @@ func SystemNames(runs []*Run) []string {
 			}
 		}
 	}
-	names, matrices := make([]string, len(runs)), map[string]bool{}
-	for _, r := range runs {
-		matrices[r.Manifest.Matrix] = true
-	}
+	names := make([]string, len(runs))
+	other := func(r *Run) bool { return r.Manifest.Matrix != runs[0].Manifest.Matrix }
 	for i, r := range runs {
 		names[i] = strings.Join(parts[i], " · ")
 		same := func(other []string) bool { return slices.Equal(other, parts[i]) }
 		if first := slices.IndexFunc(parts, same); names[i] == "" || first != i ||
 			slices.ContainsFunc(parts[i+1:], same) {
 			name := cmp.Or(r.Manifest.Run, fmt.Sprintf("run %d", i+1))
-			if len(matrices) > 1 {
+			if slices.ContainsFunc(runs, other) {
 				name = strings.TrimSpace(r.Manifest.Matrix + " " + name)
 			}
 			names[i] = strings.TrimPrefix(names[i]+" · "+name, " · ")
@@ -411,7 +409,7 @@ func RunsText(w io.Writer, runs []*Run, screen Screen, findings bool) error {
 		p.table(x.Table())
 		p.line("")
 		for i, run := range runs {
-			for _, line := range run.briefNotices() {
+			for _, line := range briefNotices(run) {
 				p.wrap("  ", x.Systems[i].Name+": "+line)
 			}
 			if !findings {

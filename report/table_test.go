@@ -61,7 +61,7 @@ func TestBoundsOfFewRequests(t *testing.T) {
 	run := &Run{Run: record.Run{Rows: []record.Row{fixture.Shape{Name: "few", Rate: 1, N: 3, TTFT: 60, TPOT: 7, Output: 100, Roofline: true}.Row()}}}
 	run.Manifest.Plan = []record.Planned{{ID: run.Rows[0].ID, State: "done"}}
 	o := run.Analyze()
-	row := o.rooflineTable().Rows[0]
+	row := rooflineTable(&o).Rows[0]
 	for _, i := range []int{2, 4} {
 		if row[i].Text != "n=3" {
 			t.Errorf("column %d: %q", i, row[i].Text)
@@ -72,7 +72,7 @@ func TestBoundsOfFewRequests(t *testing.T) {
 	}
 	run.Rows[0].Roofline.TTFT.FloorMs = 0
 	o = run.Analyze()
-	if row := o.rooflineTable().Rows[0]; row[1].Kind != Faint {
+	if row := rooflineTable(&o).Rows[0]; row[1].Kind != Faint {
 		t.Errorf("a floor of 0 is none: %q", row[1].Text)
 	}
 }
@@ -81,7 +81,7 @@ func TestReproduceIsQuoted(t *testing.T) {
 	run := &Run{}
 	run.Manifest.Command = []string{"bench", "sweep", "a b.toml; rm x"}
 	run.Manifest.Matrix, run.Manifest.Run = "$(x)", "r"
-	for _, row := range run.reproduceTable().Rows {
+	for _, row := range reproduceTable(run).Rows {
 		c := row[1].Text
 		for _, bad := range []string{"; rm", "$(x)"} {
 			if i := strings.Index(c, bad); i >= 0 && strings.Count(c[:i], "'")%2 == 0 {
@@ -104,7 +104,7 @@ func TestAnswer(t *testing.T) {
 	} {
 		f := record.Found{State: c.state, Bracket: stats.Bracket{Low: c.low, High: c.high}, Search: experiment.Search{Axis: c.axis}}
 		run := Run{Run: record.Run{Manifest: record.Manifest{Searches: []record.Found{f}}}}
-		if got := run.searchesTable().Rows[0][3].Text; got != c.want {
+		if got := searchesTable(&run).Rows[0][3].Text; got != c.want {
 			t.Errorf("%s: %q, want %q", c.state, got, c.want)
 		}
 	}

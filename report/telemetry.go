@@ -31,7 +31,7 @@ func level(g *record.Gauge, scale float64) Cell {
 
 const percent = 100
 
-func (r *Run) serverTable() Table {
+func serverTable(r *Run) Table {
 	t := newTable("server", "Server metrics", "row", "running #", "waiting #", "KV cache in use|% #",
 		"preemptions #", "prefix-cache hit rate|% #", "draft tokens accepted|% #", "acceptance length #", "source")
 	t.Note = "Means over the window; tooltips: maxima."
@@ -57,7 +57,7 @@ func (r *Run) serverTable() Table {
 	return t
 }
 
-func (r *Run) gpuTable() Table {
+func gpuTable(r *Run) Table {
 	t := newTable("gpus", "GPU metrics", "row", "GPU", "memory active|% #", "tensor cores active|% #",
 		"SMs active|% #", "busy|% #", "power|W #", "energy|J #", "SM clock|MHz #", "memory used|MiB #", "throttled by")
 	t.Note = "Means over the window; tooltips: maxima."
@@ -96,7 +96,7 @@ func busyCell(u *telemetry.Usage) Cell {
 	return c
 }
 
-func (r *Run) clientTable() Table {
+func clientTable(r *Run) Table {
 	t := newTable("client", "Client", "row", "lag p99|ms # ?lag", "read lag|ms # ?lag", "machine busy|% #",
 		"run-queue wait p99|ms #", "connections opened #", "timestamps")
 	for _, row := range r.Live() {
@@ -113,7 +113,7 @@ func (r *Run) clientTable() Table {
 	return t
 }
 
-func (r *Run) workersTable() Table {
+func workersTable(r *Run) Table {
 	t := newTable("workers", "Load workers", "row", "worker", "requests #", "concurrency #", "max in flight #",
 		"lag p99|ms # ?lag", "TTFT p50 from send|ms #", "machine busy|% #", "connections opened #", "start skew|ms #")
 	for _, row := range r.Live() {
@@ -134,7 +134,7 @@ func (r *Run) workersTable() Table {
 }
 
 // loadWorkers is how many load workers sent the rows; empty: bench sweep itself sent them all.
-func (r *Run) loadWorkers() string {
+func loadWorkers(r *Run) string {
 	if load := record.LoadWorkers(r.Live()); load != "none" {
 		return load
 	}
@@ -142,7 +142,7 @@ func (r *Run) loadWorkers() string {
 }
 
 // ttftPartsTable has the rows that shows picks (nil: all), of those whose server reports its own times.
-func (r *Run) ttftPartsTable(shows func(*record.TTFTSplit) bool) Table {
+func ttftPartsTable(r *Run, shows func(*record.TTFTSplit) bool) Table {
 	t := newTable("ttft-parts", "TTFT by part", "row", "n #", "TTFT from send|ms # ?ttftparts")
 	t.Note = "Means over the same requests. Network: time outside of the server. Histograms include the warm-up."
 	var names []string

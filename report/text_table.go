@@ -35,8 +35,8 @@ const (
 const numbersHead = "findings"
 
 // textTable is every point with the columns that fit a terminal. Curves have a line with their name.
-func (o *Analysis) textTable(width int, footnotes map[string]int) Table {
-	all := o.textColumns(footnotes)
+func textTable(o *Analysis, width int, footnotes map[string]int) Table {
+	all := textColumns(o, footnotes)
 	t := tableOf("", "", all)
 	for i := range o.Series {
 		s := &o.Series[i]
@@ -126,22 +126,22 @@ func (t Table) keep(columns []int) Table {
 	return out
 }
 
-func (o *Analysis) textColumns(footnotes map[string]int) []pointColumn {
+func textColumns(o *Analysis, footnotes map[string]int) []pointColumn {
 	e2e := 12
 	if !o.streams() { // it is the only latency
 		e2e = 3
 	}
 	var answers []pointColumn
 	if o.answers() {
-		answers = o.latencyColumns("ttfo", 3, 1)
+		answers = latencyColumns(o, "ttfo", 3, 1)
 	}
 	return slices.Concat([]pointColumn{
 		{Column{Head: "point"}, always, textName},
 		ofPoint("output|tok/s #", 2, outputCell), ofPoint("|tok/s/GPU #", 6, moreGPUsCell),
 		ofPoint("|tok/s/user #", 8, perUserCell), ofPoint("|req/s #", 9, requestsCell),
 		ofPoint("goodput|req/s #", 15, goodputCell),
-	}, o.latencyColumns("ttft", 3, 1), answers, o.latencyColumns("tpot", 2, 7),
-		o.latencyColumns("itl", 18, 10), o.latencyColumns("e2e", 16, e2e), o.otherLimited(limitedColumns),
+	}, latencyColumns(o, "ttft", 3, 1), answers, latencyColumns(o, "tpot", 2, 7),
+		latencyColumns(o, "itl", 18, 10), latencyColumns(o, "e2e", 16, e2e), otherLimited(o, limitedColumns),
 		[]pointColumn{
 			ofPoint("cost|USD/M #", 14, costCell), ofPoint("energy|J/token #", 14, energyCell),
 			ofPoint("n #", 4, completed), ofPoint("failed #", 11, failures), ofPoint("SLO", always, o.statusCell),
@@ -157,12 +157,12 @@ func (o *Analysis) streams() bool {
 
 // latencyColumns are the percentiles of a latency: those that the SLO limits, the median and one at the tail with
 // their ranks, and p99.
-func (o *Analysis) latencyColumns(latency string, median, tail int) []pointColumn {
+func latencyColumns(o *Analysis, latency string, median, tail int) []pointColumn {
 	ranks := map[string]int{"p50": median}
 	if median != unranked {
 		ranks["p99"] = 17
 	}
-	ranks[o.tail(latency)] = tail
+	ranks[tailOf(o, latency)] = tail
 	var all []pointColumn
 	for _, name := range metric.Percentiles {
 		rank, shown := ranks[name]
@@ -193,7 +193,7 @@ func limitedColumns(latency string, names ...string) (out []pointColumn) {
 }
 
 // otherLimited are columns of the means that a limit is on, and of the percentiles beside metric.Shown.
-func (o *Analysis) otherLimited(columns func(latency string, names ...string) []pointColumn) (out []pointColumn) {
+func otherLimited(o *Analysis, columns func(latency string, names ...string) []pointColumn) (out []pointColumn) {
 	for _, latency := range metric.Latencies {
 		if !slices.Contains(metric.Shown, latency) {
 			out = append(out, columns(latency, o.limitedOr("", latency)...)...)
@@ -207,14 +207,14 @@ func (o *Analysis) otherLimited(columns func(latency string, names ...string) []
 
 // tail is the percentile of a latency beside its median: the highest that the SLO limits, else p99 or p95 if
 // at least half of the points have enough requests for it, else p90.
-func (o *Analysis) tail(latency string) string {
+func tailOf(o *Analysis, latency string) string {
 	for _, name := range slices.Backward(metric.Percentiles[1:]) {
 		if o.limits(latency, name) {
 			return name
 		}
 	}
 	for _, name := range []string{"p99", "p95"} {
-		if o.carries(latency, name) {
+		if carries(o, latency, name) {
 			return name
 		}
 	}
@@ -222,7 +222,7 @@ func (o *Analysis) tail(latency string) string {
 }
 
 // carries reports whether at least half of the points have enough requests for a percentile of a latency.
-func (o *Analysis) carries(metric, name string) bool {
+func carries(o *Analysis, metric, name string) bool {
 	enough, points := 0, 0
 	o.Each(func(_ *series.Series, p *series.Point) {
 		if x, ok := p.Latency(metric).Get(name); ok {
@@ -306,7 +306,7 @@ func decidingCell(p *series.Point) Cell {
 // footnote is the key of a finding in footnotes: a code can have two severities.
 func footnote(s record.Severity, code string) string { return string(s) + " " + code }
 
-func (o *Analysis) footnotes() map[string]int {
+func footnotes(o *Analysis) map[string]int {
 	numbers := map[string]int{}
 	for _, d := range o.Findings {
 		if d.Severity != record.Note {

@@ -29,7 +29,7 @@ func TestTextColumns(t *testing.T) {
 		{160, "point, output tok/s, tok/s/user, req/s, TTFT p50 ms, TTFT p95 ms, TTFT p99 ms, TPOT p50 ms, TPOT p99 ms, ITL p99 ms, E2E p99 ms, n, failed, SLO, findings"},
 		{260, "point, output tok/s, tok/s/user, req/s, TTFT p50 ms, TTFT p95 ms, TTFT p99 ms, TPOT p50 ms, TPOT p99 ms, ITL p50 ms, ITL p99 ms, E2E p50 ms, E2E p99 ms, n, failed, SLO, limit, findings"},
 	} {
-		table := o.textTable(tt.width, o.footnotes())
+		table := textTable(&o, tt.width, footnotes(&o))
 		var heads []string
 		for _, c := range table.Columns {
 			heads = append(heads, strings.TrimSpace(c.Head+" "+c.Unit))

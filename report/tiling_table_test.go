@@ -61,7 +61,7 @@ func TestTilingTable(t *testing.T) {
 			"short-r1, first|1|–|–|0.0 %|–",
 			"short-r1, later|0|–|–|–|–"}},
 	} {
-		if diff := cmp.Diff(c.want, texts(runOf(c.rows...).tilingTable())); diff != "" {
+		if diff := cmp.Diff(c.want, texts(tilingTable(runOf(c.rows...)))); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}

@@ -37,12 +37,12 @@ type WorkloadTime struct {
 	Server   *ServerTime       `json:"to_answer"` // without server starts and the time between rows; null likewise
 }
 
-func (r *Run) timeSpent(o *Analysis) TimeSpent {
+func timeSpent(r *Run, o *Analysis) TimeSpent {
 	t := TimeSpent{GPUs: r.Manifest.Target.GPUs, Workloads: []WorkloadTime{}, observed: r.IsRecording()}
 	if whole := r.Manifest.Time(); whole != nil {
 		t.Split, t.AtLeast = &whole.Split, whole.AtLeast
 		if whole.AnswerS > 0 {
-			t.Answer = r.serverTime(whole.AnswerS)
+			t.Answer = serverTime(r, whole.AnswerS)
 		}
 	}
 	for _, w := range o.Answer.Workloads {
@@ -55,14 +55,14 @@ func (r *Run) timeSpent(o *Analysis) TimeSpent {
 			}
 		}
 		if known {
-			x.Split, x.Server = &sum, r.serverTime(sum.TotalS)
+			x.Split, x.Server = &sum, serverTime(r, sum.TotalS)
 		}
 		t.Workloads = append(t.Workloads, x)
 	}
 	return t
 }
 
-func (r *Run) serverTime(wall float64) *ServerTime {
+func serverTime(r *Run, wall float64) *ServerTime {
 	t := &ServerTime{WallS: wall, GPUSeconds: r.Manifest.GPUSeconds(wall)}
 	if price := r.Manifest.GPUHourUSD; price != nil && t.GPUSeconds != nil {
 		t.USD = new(*t.GPUSeconds / 3600 * *price)
@@ -154,7 +154,7 @@ func budgetLine(b *record.Budget) string {
 }
 
 // beyondBudget is why a row has no result, if it did not fit in the budget; empty: it is another reason.
-func (r *Run) beyondBudget(id string) string {
+func beyondBudget(r *Run, id string) string {
 	b := r.Manifest.Budget
 	if b == nil || !slices.ContainsFunc(b.NotRun, func(n record.NotStarted) bool { return n.ID == id }) {
 		return ""

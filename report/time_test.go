@@ -64,7 +64,7 @@ func TestTimeSpent(t *testing.T) {
 		{"another tool's run", 1, nil, nil, "not recorded"},
 	} {
 		run := &Run{Run: record.Run{Manifest: record.Manifest{Target: record.TargetInfo{GPUs: tt.gpus}, GPUHourUSD: tt.price, Attempts: tt.attempts}}}
-		got := run.timeSpent(&Analysis{})
+		got := timeSpent(run, &Analysis{})
 		if line := got.Line(); line != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, line, tt.want)
 		}

@@ -28,7 +28,7 @@ func TestTypeNext(t *testing.T) {
 		}
 		r := &Run{Run: record.Run{Manifest: record.Manifest{MatrixFile: c.file, Command: []string{"bench", "h:1"}}, Rows: []record.Row{row}}}
 		a := &diagnosis.Answer{Workloads: []diagnosis.Workload{{Next: &diagnosis.NextSweep{Variable: c.variable, Text: c.text}}}}
-		r.typeNext(a)
+		typeNext(r, a)
 		if got := a.Workloads[0].Next.Text; got != c.want {
 			t.Errorf("%s: %s, want %s", c.text, got, c.want)
 		}

@@ -21,7 +21,7 @@ func TestWorkersTable(t *testing.T) {
 	for i := range run.Rows {
 		run.Manifest.Plan = append(run.Manifest.Plan, record.Planned{ID: run.Rows[i].ID})
 	}
-	table := run.workersTable()
+	table := workersTable(run)
 	var lines []string
 	for _, cells := range table.Rows {
 		var texts []string
@@ -55,14 +55,14 @@ func TestWorkersShown(t *testing.T) {
 	if !strings.Contains(text.String(), "load workers: 2 on 2 hosts") || !strings.Contains(md.String(), "load workers: 2 on 2 hosts") {
 		t.Error("the head does not name the load workers")
 	}
-	if rows := run.reproduceTable().Rows; !slices.ContainsFunc(rows, func(row []Cell) bool { return row[1].Text == "bench work --join URL" }) {
+	if rows := reproduceTable(run).Rows; !slices.ContainsFunc(rows, func(row []Cell) bool { return row[1].Text == "bench work --join URL" }) {
 		t.Errorf("no command of a worker in %v", rows)
 	}
 	m := metadata(run)
 	if m["load workers"] != "2 on 2 hosts" || m["leader"] == "" || m["client"] != "" || m["client machine"] != "" {
 		t.Errorf("%q", m)
 	}
-	if rows := run.clientTable().Rows; len(rows) > 0 {
+	if rows := clientTable(run).Rows; len(rows) > 0 {
 		t.Errorf("the leader is in the table of clients: %v", rows)
 	}
 	alone := fixtureRun()
