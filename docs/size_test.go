@@ -15,30 +15,30 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 118_105
+	mostLines         = 117_373
 	mostPackages      = 63
-	mostExportedNames = 2_460 // types, functions, methods, variables and constants
+	mostExportedNames = 2_455 // types, functions, methods, variables and constants
 	mostExportedField = 4_023
-	mostWideLines     = 254 // of more than 120 columns
+	mostWideLines     = 234 // of more than 120 columns
 	mostFlags         = 98  // of commands
 	mostKeys          = 211 // of the TOML, by struct tags
 )
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               7_935,
+	"report":               7_346,
 	"cmd/bench":            7_852,
 	"experiment/trace":     4_896,
 	"experiment/openai":    5_058,
 	"experiment/mock":      5_052,
 	"experiment/verdict":   5_034,
 	"experiment/workload":  4_645,
-	"report/compare":       4_896,
+	"report/compare":       4_891,
 	"experiment/record":    4_987,
-	"sweep":                4_993,
-	"experiment/diagnosis": 4_597,
+	"sweep":                4_988,
+	"experiment/diagnosis": 4_596,
 	"experiment/endpoint":  4_287,
-	"experiment/stats":     3_895,
+	"experiment/stats":     3_889,
 	"report/page":          3_596,
 	"experiment/series":    3_252,
 }
