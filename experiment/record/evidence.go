@@ -77,39 +77,28 @@ func (r *Row) ReadRequests(f io.Reader, lists bool, each func(*Record) error) er
 	const free, times, line = 64 << 20, 16, 600
 	most := free + times*max(r.RecordBytes(), line*int64(r.evidence().Requests.Lines))
 	indexes := Indexes{}
-	return checked(f, r.evidence().Requests, func(f io.Reader, count func() error) error {
-		return readRecords(f, most, lists, func(x *Record) error {
-			if err := count(); err != nil {
-				return err
-			}
-			if x.I < 0 || x.I > math.MaxInt32 || !indexes.Add(x.I) {
-				return fmt.Errorf("the index %d of a request is impossible, or there twice", x.I)
-			}
-			return each(x)
-		})
+	read := func(f io.Reader, each func(*Record) error) error { return readRecords(f, most, lists, each) }
+	return checked(f, r.evidence().Requests, read, func(x *Record) error {
+		if x.I < 0 || x.I > math.MaxInt32 || !indexes.Add(x.I) {
+			return fmt.Errorf("the index %d of a request is impossible, or there twice", x.I)
+		}
+		return each(x)
 	})
 }
 
 // ReadTelemetry is ReadRequests for the samples of a row.
 func (r *Row) ReadTelemetry(f io.Reader, each func(*Sample) error) error {
-	return checked(f, r.evidence().Telemetry, func(f io.Reader, count func() error) error {
-		return ReadSamples(f, func(x *Sample) error {
-			if err := count(); err != nil {
-				return err
-			}
-			return each(x)
-		})
-	})
+	return checked(f, r.evidence().Telemetry, ReadSamples, each)
 }
 
-func checked(f io.Reader, want Stored, read func(f io.Reader, count func() error) error) error {
+func checked[T any](f io.Reader, want Stored, read func(io.Reader, func(*T) error) error, each func(*T) error) error {
 	n, sum := 0, sha256.New()
 	whole := io.TeeReader(f, sum)
-	err := read(whole, func() error {
+	err := read(whole, func(x *T) error {
 		if n++; want.SHA256 != "" && n > want.Lines {
 			return fmt.Errorf("it has more than the %d lines that the row states", want.Lines)
 		}
-		return nil
+		return each(x)
 	})
 	if err == nil {
 		_, err = io.Copy(io.Discard, whole)

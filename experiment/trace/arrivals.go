@@ -62,8 +62,7 @@ func (a *arrivals) result() *Arrivals {
 		r.PerS = float64(a.n) / a.last.Seconds()
 	}
 	if a.gaps.n >= 2 && a.gaps.mean() > 0 {
-		cv := math.Sqrt(a.gaps.variance()) / a.gaps.mean()
-		r.GapCV = &cv
+		r.GapCV = new(math.Sqrt(a.gaps.variance()) / a.gaps.mean())
 	}
 	if a.n > 1 {
 		r.SameTime = float64(a.same) / float64(a.n-1)
@@ -151,6 +150,5 @@ func (m *moments) dispersion() *float64 {
 	if m.n < 2 || m.sum == 0 {
 		return nil
 	}
-	d := m.variance() / m.mean()
-	return &d
+	return new(m.variance() / m.mean())
 }

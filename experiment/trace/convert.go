@@ -195,7 +195,15 @@ func (c *converter) lost(r *Reader) {
 func Sample(w io.Writer, open func() (*Reader, error), end func(), n int, sessions bool, r *rand.Rand,
 	anonymize bool) (*Conversion, error) {
 	s := sampler{sessions: sessions}
-	if err := s.pass(open, end, s.count); err != nil {
+	pass := func(read func(*Reader) error) error {
+		r, err := open()
+		if err != nil {
+			return err
+		}
+		defer end()
+		return read(r)
+	}
+	if err := pass(s.count); err != nil {
 		return nil, err
 	}
 	total := s.places.count
@@ -210,7 +218,7 @@ func Sample(w io.Writer, open func() (*Reader, error), end func(), n int, sessio
 	s.choose(n, r)
 	s.places = groups[int]{}
 	var done *Conversion
-	err := s.pass(open, end, func(r *Reader) (err error) {
+	err := pass(func(r *Reader) (err error) {
 		done, err = (&converter{anonymize: anonymize}).convert(w, r, s.keep)
 		return err
 	})
@@ -221,15 +229,6 @@ type sampler struct {
 	sessions bool
 	places   groups[int] // of sessions, or of requests
 	chosen   []bool      // by place
-}
-
-func (s *sampler) pass(open func() (*Reader, error), end func(), read func(*Reader) error) error {
-	r, err := open()
-	if err != nil {
-		return err
-	}
-	defer end()
-	return read(r)
 }
 
 var errCutSessions = errors.New("single requests would be cut out of the sessions of this trace\nhint: set --sessions")

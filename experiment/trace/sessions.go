@@ -128,8 +128,7 @@ func (g *graphs) result(i Info, c *Cache) *Sessions {
 	}
 	if c != nil {
 		within := float64(g.cached) / float64(g.prompts)
-		between := max(c.HitRate-within, 0)
-		out.Within, out.Between = &within, &between
+		out.Within, out.Between = &within, new(max(c.HitRate-within, 0))
 	}
 	return &Sessions{Count: g.count, MeanTurns: out.Requests.Mean, MaxTurns: int(out.Requests.Max), Graphs: out}
 }

@@ -78,12 +78,17 @@ type drawn struct {
 func NewPlan(w Workload, seed uint64, salt string) *Plan {
 	s := seeds{seed, hash64(salt)}
 	p := &Plan{w: w, drawn: drawn{seeds: s, classes: w.Classes()}, schedule: schedule{own: s, process: processOf(&w)}}
-	for _, c := range p.classes {
+	p.real.samples, p.real.drawn = make([]*prompts.Sample, len(p.classes)), make([]int, len(p.classes))
+	for i, c := range p.classes {
 		p.total += c.Weight
 		p.popular = append(p.popular, c.Prefix.popularity())
 		p.adapters = append(p.adapters, c.Adapters.popularity())
+		if c.Prompts != nil {
+			p.real.samples[i] = c.Prompts.Sample(func(epoch uint64) *rand.Rand {
+				return s.rand(mix(streamPrompt, uint64(i)), epoch)
+			})
+		}
 	}
-	p.samplePrompts()
 	if w.Trace != nil {
 		p.replay = &replay{of: w.Trace, seeds: s}
 	}

@@ -3,7 +3,6 @@ package workload
 import (
 	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 
 	"bench/experiment/prompts"
@@ -56,19 +55,6 @@ type realPrompts struct {
 	samples   []*prompts.Sample // nil = a class without a file
 	drawn     []int
 	estimates bool
-}
-
-func (p *Plan) samplePrompts() {
-	for i, c := range p.classes {
-		var sample *prompts.Sample
-		if c.Prompts != nil {
-			sample = c.Prompts.Sample(func(epoch uint64) *rand.Rand {
-				return p.rand(mix(streamPrompt, uint64(i)), epoch)
-			})
-		}
-		p.real.samples = append(p.real.samples, sample)
-	}
-	p.real.drawn = make([]int, len(p.classes))
 }
 
 // Prompts is the sample of real prompts of a class; nil = it has none. The class is named as in Request.

@@ -203,7 +203,13 @@ func (g *Graph) cut(t *Trace, r *rand.Rand) {
 		}
 		number[i] = len(kept)
 		had := len(n.Parents)
-		n.Parents = keptParents(n.Parents, number)
+		var parents []int
+		for _, parent := range n.Parents {
+			if number[parent] >= 0 {
+				parents = append(parents, number[parent])
+			}
+		}
+		n.Parents = parents
 		if len(n.Parents) == 0 {
 			rest := t.wait(n.At - moment)
 			if had > 0 {
@@ -215,13 +221,4 @@ func (g *Graph) cut(t *Trace, r *rand.Rand) {
 	}
 	g.Partial = len(kept) < len(g.nodes)
 	g.nodes = kept
-}
-
-func keptParents(parents, number []int) (kept []int) {
-	for _, parent := range parents {
-		if number[parent] >= 0 {
-			kept = append(kept, number[parent])
-		}
-	}
-	return kept
 }
