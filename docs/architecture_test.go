@@ -36,11 +36,17 @@ var mayImport = map[string][]string{
 	"sweep": {
 		"experiment", "experiment/endpoint", "experiment/record", "experiment/series", "experiment/server",
 		"experiment/metric", "experiment/stats", "experiment/target", "experiment/telemetry", "experiment/text",
-		"experiment/tune", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep/strict",
+		"experiment/tune", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep/matrix",
+	},
+	"sweep/matrix": {
+		"experiment", "experiment/endpoint", "experiment/metric", "experiment/roofline", "experiment/series",
+		"experiment/server", "experiment/target", "experiment/text", "experiment/tune", "experiment/workload",
+		"sweep/strict",
 	},
 	"sweep/live": {
 		"experiment", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/stats",
 		"experiment/text", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep", "sweep/forecast",
+		"sweep/matrix",
 	},
 	"sweep/workers": {
 		"experiment", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/telemetry",
@@ -54,12 +60,13 @@ var mayImport = map[string][]string{
 	},
 	"sweep/predict": {
 		"experiment", "experiment/endpoint", "experiment/load", "experiment/mock", "experiment/openai",
-		"experiment/record", "experiment/roofline", "experiment/telemetry", "experiment/workload", "sweep",
+		"experiment/record", "experiment/roofline", "experiment/telemetry", "experiment/tune", "experiment/workload", "sweep",
+		"sweep/matrix",
 	},
 
 	"sweep/forecast": {
 		"experiment", "experiment/endpoint", "experiment/prompts", "experiment/record", "experiment/stats",
-		"experiment/text", "experiment/unit", "experiment/workload", "sweep",
+		"experiment/text", "experiment/unit", "experiment/workload", "sweep", "sweep/matrix",
 	},
 
 	"report": {

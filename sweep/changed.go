@@ -2,9 +2,7 @@ package sweep
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -15,6 +13,8 @@ import (
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
 	"bench/experiment/unit"
+	"bench/experiment/verdict"
+	"bench/sweep/matrix"
 )
 
 // Changed is what a resumed run does with finished rows that its matrix describes otherwise than when they ran.
@@ -27,25 +27,11 @@ type Changed struct {
 	evaluated map[string][]string // rows whose stored requests are evaluated again, by reason
 }
 
-// asideName is the directory of results that the attempt after those of a manifest replaces.
-func asideName(old *record.Manifest) string { return fmt.Sprintf("replaced-%d", len(old.Attempts)) }
-
-func (c *Changed) noteAgain(row *record.Row, reasons []string) {
-	if c.Again[row.ID] {
-		return
-	}
-	if c.Again == nil {
-		c.Again, c.why = map[string]bool{}, map[string][]string{}
-	}
-	c.Again[row.ID] = true
-	note(c.why, row, reasons)
-}
-
-func (c *Changed) noteEvaluated(row *record.Row, reasons []string) {
-	if c.evaluated == nil {
-		c.evaluated = map[string][]string{}
-	}
-	note(c.evaluated, row, reasons)
+// newChanged has no row yet. What an attempt after those of a manifest replaces gets a directory of its own.
+func newChanged(old *record.Manifest, altered map[string]bool) Changed {
+	return Changed{Again: map[string]bool{}, altered: slices.Sorted(maps.Keys(altered)),
+		aside: fmt.Sprintf("replaced-%d", len(old.Attempts)), why: map[string][]string{},
+		evaluated: map[string][]string{}}
 }
 
 func note(rows map[string][]string, row *record.Row, reasons []string) {
@@ -103,10 +89,12 @@ func (r *run) reasons(row *record.Row, s *experiment.Spec, old *record.Manifest)
 	}
 	reasons := changes(specFacts(&row.Spec), specFacts(s))
 	if len(reasons) == 0 {
-		was := r.m.Target
+		was, stated, is := r.m.Target, r.m.Target, r.targetInfo()
 		was.API = old.Target.API
+		is.ExtraBody = r.secrets.HideIn(stated.ExtraBody)
+		is.Hardware, is.GPUs, is.Precision = stated.Hardware, stated.GPUs, stated.Precision
 		reasons = changes(targetFacts(&old.Target, old.GPUHourUSD, row.Spec.APIFor(was)),
-			targetFacts(r.stated(), r.m.Target.GPUHourUSD, s.APIFor(r.m.Target)))
+			targetFacts(&is, stated.GPUHourUSD, s.APIFor(stated)))
 	}
 	if len(reasons) == 0 {
 		reasons = []string{"headers, timeout or routing in [target], or the start of the server"}
@@ -115,13 +103,6 @@ func (r *run) reasons(row *record.Row, s *experiment.Spec, old *record.Manifest)
 		reasons[i] = r.hide(reasons[i])
 	}
 	return reasons
-}
-
-func (r *run) stated() *record.TargetInfo {
-	t := r.targetInfo()
-	t.ExtraBody = r.secrets.hideIn(r.m.Target.ExtraBody)
-	t.Hardware, t.GPUs, t.Precision = r.m.Target.Hardware, r.m.Target.GPUs, r.m.Target.Precision
-	return &t
 }
 
 func targetFacts(t *record.TargetInfo, price *float64, api string) map[string]string {
@@ -172,28 +153,26 @@ type Kept struct {
 	Spent   time.Duration // of its budget
 }
 
-func FindKept(m *Matrix, dir string) (*Kept, error) {
-	r := &run{Options: Options{Resume: dir, Server: &endpoint.Server{}}, m: m, secrets: findSecrets(m.Text)}
+func FindKept(m *matrix.Matrix, dir string) (*Kept, error) {
+	r := &run{Options: Options{Resume: dir, Server: &endpoint.Server{}}, m: m, secrets: matrix.FindSecrets(m.Text),
+		dir: results{m: m}}
 	if err := r.open(); err != nil {
 		return nil, err
 	}
-	r.Server.Info = r.manifest.Target
+	r.Server.Info, r.dir.model = r.manifest.Target, r.manifest.Target.Model
 	old := r.manifest
-	r.before, r.changed.aside = &old, asideName(&old)
-	r.changed.altered = slices.Sorted(maps.Keys(r.dir.altered))
-	ids, err := r.dir.rowIDs()
+	r.before, r.changed = &old, newChanged(&old, r.dir.altered)
+	done := map[string]bool{}
+	err := r.dir.eachRow(func(row *record.Row) error {
+		r.changed.Finished++
+		if own, again := r.dir.evaluation(row, &old); again {
+			note(r.changed.evaluated, row, r.reasons(row, &own, &old))
+			done[row.ID] = !row.AllFailed() && !row.ServerLost
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
-	}
-	done := map[string]bool{}
-	for _, id := range ids {
-		if row, ok := r.dir.row(id); ok {
-			r.changed.Finished++
-			if own, again := r.evaluation(row, &old); again {
-				r.changed.noteEvaluated(row, r.reasons(row, &own, &old))
-				done[id] = !row.AllFailed() && !row.ServerLost
-			}
-		}
 	}
 	for i := range m.Points {
 		s := &m.Points[i]
@@ -203,28 +182,98 @@ func FindKept(m *Matrix, dir string) (*Kept, error) {
 				return nil, err
 			}
 			_, more := (&searching{first: s, rows: rows, run: r}).next()
-			done[ID(s)] = !more
-		} else if !done[ID(s)] {
-			_, done[ID(s)] = r.kept(record.Planned{ID: ID(s), SpecHash: r.hash(s)})
-			r.findChanged(s, done[ID(s)])
+			done[matrix.ID(s)] = !more
+		} else if !done[matrix.ID(s)] {
+			_, done[matrix.ID(s)] = r.dir.kept(r.dir.planned(s))
+			r.findChanged(s, done[matrix.ID(s)])
 		}
 	}
-	return &Kept{done, r.changed, r.spentBefore}, nil
+	return &Kept{done, r.changed, r.watch.before}, nil
 }
 
 func (r *run) findChanged(s *experiment.Spec, kept bool) {
-	if row, ok := r.dir.row(ID(s)); ok && !kept && r.before != nil {
-		r.changed.noteAgain(row, r.reasons(row, s, r.before))
+	row, ok := r.dir.row(matrix.ID(s))
+	if ok && !kept && r.before != nil && !r.changed.Again[row.ID] {
+		r.changed.Again[row.ID] = true
+		note(r.changed.why, row, r.reasons(row, s, r.before))
 	}
 }
 
-// replace makes room for the result of a row that runs again: the old one is set aside.
-func (r *run) replace(id string) error {
-	if _, there := r.dir.row(id); there {
-		return r.dir.setAside(r.changed.aside, func(row string) bool { return row == id })
+// formerHardware is what the roofline, the figures per GPU and the cost of a row depended on. No request depends on it.
+func formerHardware(m *record.Manifest) experiment.Target {
+	return experiment.Target{Hardware: m.Target.Hardware, GPUs: m.Target.GPUs, Precision: m.Target.Precision,
+		GPUHourUSD: m.GPUHourUSD}
+}
+
+// evaluateKept evaluates rows again that were measured by this matrix, but for what it states of the hardware and, if
+// their windows do not depend on it, of the SLO: what was sent is the same, and the rest is arithmetic over the
+// records.
+func (r *resumption) evaluateKept() error {
+	if r.Resume == "" {
+		return nil
 	}
-	if err := os.Remove(r.dir.file(id + ".json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("replacing %s: %w", id, err)
+	var all []*record.Row
+	err := r.dir.eachRow(func(row *record.Row) error {
+		r.changed.Finished++
+		own, ok := r.dir.evaluation(row, r.old)
+		if !ok {
+			return nil
+		}
+		records, err := r.dir.requests(row)
+		if err != nil {
+			return fmt.Errorf("evaluating %s again: %w", row.ID, err)
+		}
+		note(r.changed.evaluated, row, r.reasons(row, &own, r.old))
+		now, source := *row, r.Roofline
+		if now.Spec = own; r.m.Varies() { // each server has a roofline of its own
+			source = record.RooflineSource{}.Or(row.Roofline)
+		}
+		again := verdict.Again(&now, records, r.m.Target, source)
+		again.SpecHash = r.dir.hash(&own)
+		all = append(all, again)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	return nil
+	return r.rewrite(all)
+}
+
+type file struct {
+	name string
+	text []byte
+}
+
+// rewrite writes rows that were evaluated again. run.json does not state them meanwhile, and that an attempt runs: a
+// kill between the files must not make the run look forged.
+func (r *resumption) rewrite(rows []*record.Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	meanwhile := *r.old
+	meanwhile.State, meanwhile.Plan = "running", slices.Clone(r.old.Plan)
+	names := []string{manifestFile}
+	for _, row := range rows {
+		names = append(names, row.ID+".json")
+		if i := slices.IndexFunc(meanwhile.Plan, func(p record.Planned) bool { return p.ID == row.ID }); i >= 0 {
+			meanwhile.Plan[i].SHA256 = ""
+		}
+	}
+	for _, name := range slices.Backward(names) {
+		text, err := os.ReadFile(r.dir.file(name))
+		if err != nil {
+			return fmt.Errorf("evaluating kept rows again: %w", err)
+		}
+		r.replaced = append(r.replaced, file{name, text})
+	}
+	text, err := meanwhile.Encode()
+	if err == nil {
+		err = r.dir.write(manifestFile, text)
+	}
+	for _, row := range rows {
+		if err == nil {
+			err = r.dir.writeRow(row)
+		}
+	}
+	return err
 }

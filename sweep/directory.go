@@ -215,6 +215,22 @@ func (d directory) rowIDs() ([]string, error) {
 	return ids, nil
 }
 
+// eachRow calls do for every finished row.
+func (d directory) eachRow(do func(*record.Row) error) error {
+	ids, err := d.rowIDs()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if row, ok := d.row(id); ok {
+			if err := do(row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // setAside moves rows into a subdirectory, which no report reads.
 func (d directory) setAside(into string, which func(id string) bool) error {
 	ids, err := d.rowIDs()
@@ -237,6 +253,17 @@ func (d directory) setAside(into string, which func(id string) bool) error {
 		}
 	}
 	return d.sync()
+}
+
+// replace makes room for the result of a row that runs again: the old one is set aside.
+func (d directory) replace(id, aside string) error {
+	if _, there := d.row(id); there {
+		return d.setAside(aside, func(row string) bool { return row == id })
+	}
+	if err := os.Remove(d.file(id + ".json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("replacing %s: %w", id, err)
+	}
+	return nil
 }
 
 // discard removes a directory in which no row began.

@@ -10,6 +10,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/mock"
+	"bench/sweep/matrix"
 )
 
 // TestAnotherModelUnderTheSameName: a resume refuses it, says what differs, and changes nothing. A restart of the same
@@ -110,7 +111,7 @@ func completeAll(t *testing.T, base, text string, o Options) *Result {
 	return result
 }
 
-func reachAll(t *testing.T, base string, m *Matrix) *endpoint.Server {
+func reachAll(t *testing.T, base string, m *matrix.Matrix) *endpoint.Server {
 	t.Helper()
 	s := reach(t, base, m)
 	if err := s.ReachOthers(t.Context(), m.Points); err != nil {
@@ -124,9 +125,7 @@ func TestRoutingIsPartOfAPoint(t *testing.T) {
 	hash := func(set func(*experiment.Target)) string {
 		m := mustParse(t, tiny)
 		set(&m.Target)
-		r := &run{m: m}
-		r.Server = &endpoint.Server{}
-		return r.hash(&m.Points[0])
+		return (&results{m: m}).hash(&m.Points[0])
 	}
 	urls := []string{"http://a:8000", "http://b:8000", "http://c:8000"}
 	one := hash(func(*experiment.Target) {})

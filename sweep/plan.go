@@ -3,13 +3,9 @@ package sweep
 import (
 	"cmp"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,15 +16,15 @@ import (
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
 	"bench/experiment/text"
+	"bench/sweep/matrix"
 )
 
-func (r *run) open() error {
+func (r *run) open() (err error) {
 	if r.Resume != "" {
-		r.dir = directory{path: filepath.Clean(r.Resume)}
+		r.dir.path = filepath.Clean(r.Resume)
 		return r.load()
 	}
-	dir, err := NewDirectory(filepath.Join(r.Out, escape(r.m.Name)), "")
-	r.dir = directory{path: dir}
+	r.dir.path, err = NewDirectory(filepath.Join(r.Out, matrix.Escape(r.m.Name)), "")
 	return err
 }
 
@@ -37,7 +33,7 @@ func NewDirectory(root, prefix string) (string, error) {
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return "", fmt.Errorf("making the results directory: %w\nhint: choose another with --out DIR", err)
 	}
-	start := escape(prefix) + time.Now().UTC().Format("20060102T150405Z")
+	start := matrix.Escape(prefix) + time.Now().UTC().Format("20060102T150405Z")
 	for i := 1; ; i++ {
 		name := start
 		if i > 1 {
@@ -84,7 +80,7 @@ func (r *run) load() error {
 		}
 	}
 	r.dir.altered = altered
-	r.spentBefore = spentBy(r.dir.countCut(r.manifest.Attempts))
+	r.watch.before = spentBy(r.dir.countCut(r.manifest.Attempts))
 	return nil
 }
 
@@ -98,12 +94,12 @@ func (r *run) begin() error {
 		return fmt.Errorf("%w\nhint: free some space, or choose another place with --out DIR", err)
 	}
 	old := r.manifest
-	r.before, r.changed = &old, Changed{aside: asideName(&old), altered: slices.Sorted(maps.Keys(r.dir.altered))}
+	r.before, r.changed = &old, newChanged(&old, r.dir.altered)
 	was, identity := &old.Target, old.Target.Identity
 	if r.m.Varies() {
 		was, identity, _ = lastOf(old.Servers, r.serving.Variant)
 	}
-	if changed := r.serverChange(was, identity); changed != nil {
+	if changed := r.serverChange(was, identity, r.serving != nil && r.serving.Command != nil); changed != nil {
 		if !r.AcceptServerChange {
 			return changed
 		}
@@ -112,21 +108,38 @@ func (r *run) begin() error {
 			return err
 		}
 	}
-	if err := r.continueFrom(&old); err != nil {
-		return errors.Join(err, r.restore()) // kept rows can be evaluated again
+	if err := (&resumption{r, &old}).begin(); err != nil {
+		for _, f := range r.replaced { // kept rows can be evaluated again
+			err = errors.Join(err, r.dir.write(f.name, f.text))
+		}
+		return err
 	}
 	r.begun = true
-	r.announce()
+	done := 0
+	for _, p := range r.todo {
+		if p.State == "done" {
+			done++
+		}
+	}
+	r.Event(Event{Started: &Started{Dir: r.dir.path, Total: len(r.todo), Kept: done, Changed: r.changed,
+		Spent: r.watch.taken()}})
 	return nil
 }
 
-// continueFrom evaluates and plans the rows of a run to resume, or of a new one.
-func (r *run) continueFrom(old *record.Manifest) error {
-	if err := r.evaluateKept(old); err != nil {
+// resumption is the begin of an attempt: what it keeps of the attempts before, and what it plans.
+type resumption struct {
+	*run
+	old *record.Manifest // of the run to resume, or zero
+}
+
+// begin evaluates and plans the rows of a run to resume, or of a new one.
+func (r *resumption) begin() error {
+	old := r.old
+	if err := r.evaluateKept(); err != nil {
 		return err
 	}
-	r.manifest = r.newManifest(old)
-	if err := r.plan(old.Plan); err != nil {
+	r.manifest = r.newManifest()
+	if err := r.plan(); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(r.manifest.Plan, func(p record.Planned) bool { return p.State == "done" }) {
@@ -147,23 +160,15 @@ func (r *run) continueFrom(old *record.Manifest) error {
 	return r.writeManifest()
 }
 
-// restore undoes the changes of a resume that is refused.
-func (r *run) restore() (err error) {
-	for _, f := range r.replaced {
-		err = errors.Join(err, r.dir.write(f.name, f.text))
-	}
-	return err
-}
-
-// newManifest is the manifest of this attempt. old is the one of the run to resume, or zero.
-func (r *run) newManifest(old *record.Manifest) record.Manifest {
-	hide := r.hide
+// newManifest is the manifest of this attempt.
+func (r *resumption) newManifest() record.Manifest {
+	old, hide := r.old, r.hide
 	notes := make([]string, 0, len(r.m.Notes))
 	for _, n := range r.m.Notes {
 		notes = append(notes, hide(n))
 	}
 
-	if note := r.m.attribution(); note != "" {
+	if note := r.m.Attribution(); note != "" {
 		notes = append(notes, note)
 	}
 	facts := map[string]string{}
@@ -181,10 +186,10 @@ func (r *run) newManifest(old *record.Manifest) record.Manifest {
 	}
 	m := record.Manifest{
 		Schema: record.SchemaRun, Run: filepath.Base(r.dir.path), Matrix: r.m.Name, MatrixFile: r.m.File,
-		MatrixText: r.Server.Hide(r.secrets.masked), MatrixHash: r.m.Hash(), Hypothesis: hide(r.m.Hypothesis),
+		MatrixText: r.Server.Hide(r.secrets.Masked), MatrixHash: r.m.Hash(), Hypothesis: hide(r.m.Hypothesis),
 		Notes:   notes,
 		Command: r.Command, StartedAt: now, State: "running", Salt: cmp.Or(old.Salt, rand.Text()[:16]),
-		Seed: r.m.Seed, Order: cmp.Or(r.m.Order, OrderListed),
+		Seed: r.m.Seed, Order: cmp.Or(r.m.Order, matrix.OrderListed),
 		Client: r.Client, Target: target, Facts: facts, Unspecified: r.m.Target.Unspecified(),
 		Attempts:   append(r.dir.countCut(old.Attempts), attempt),
 		GPUHourUSD: r.m.Target.GPUHourUSD, Servers: r.servers, Predicted: r.Predicted,
@@ -197,10 +202,10 @@ func (r *run) newManifest(old *record.Manifest) record.Manifest {
 
 // plan lists the rows to run, the finished ones, and those of an earlier matrix. Rows that were planned
 // before and do not match --only keep their state.
-func (r *run) plan(before []record.Planned) error {
+func (r *resumption) plan() error {
 	if r.m.Tune != nil {
-		r.newRace(r.racing.failed, r.before.Tune)
-		return errors.Join(r.follow(true), r.planRemoved())
+		r.racing = newRace(r.run, r.racing.failed, r.before.Tune)
+		return errors.Join(r.racing.follow(true), r.planRemoved())
 	}
 	ids, err := r.dir.rowIDs()
 	if err != nil {
@@ -208,7 +213,7 @@ func (r *run) plan(before []record.Planned) error {
 	}
 	for i := range r.m.Points {
 		s := &r.m.Points[i]
-		picked, err := Match(s, r.Only)
+		picked, err := matrix.Match(s, r.Only)
 		if err != nil {
 			return err
 		}
@@ -217,27 +222,27 @@ func (r *run) plan(before []record.Planned) error {
 			return err
 		}
 		for i := range points {
-			r.planPoint(&points[i], picked, before)
+			r.planPoint(&points[i], picked, r.old.Plan)
 		}
 		r.planAdded(s, picked, ids)
 	}
 	if len(r.todo) == 0 {
-		return r.noRow()
+		return noRow(r.Only)
 	}
 	r.manifest.Searches = r.found()
 	return r.planRemoved()
 }
 
 func (r *run) planPoint(s *experiment.Spec, picked bool, before []record.Planned) {
-	p := record.Planned{ID: ID(s), Name: s.Name, SpecHash: r.hash(s), State: "planned"}
-	_, there := r.kept(p)
+	p := r.dir.planned(s)
+	_, there := r.dir.kept(p)
 	if there {
 		p.State = "done"
 	} else if picked {
 		r.findChanged(s, false)
 	}
 	at := slices.IndexFunc(before, func(b record.Planned) bool {
-		return b.ID == p.ID && (b.SpecHash == p.SpecHash || b.SpecHash == r.hashOn(s, formerHardware(r.before)))
+		return b.ID == p.ID && (b.SpecHash == p.SpecHash || b.SpecHash == r.dir.hashOn(s, formerHardware(r.before)))
 	})
 	if at >= 0 && !there && (!picked || before[at].State == record.StateSkipped && s.Run != experiment.RunAll) {
 		hash := p.SpecHash
@@ -255,29 +260,21 @@ func (r *run) planPoint(s *experiment.Spec, picked bool, before []record.Planned
 	r.manifest.Plan = append(r.manifest.Plan, p)
 }
 
-func (r *run) planRemoved() error {
+func (r *resumption) planRemoved() error {
 	planned := map[string]bool{}
 	for _, p := range r.manifest.Plan {
 		planned[p.ID] = true
 	}
-	ids, err := r.dir.rowIDs()
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		if row, ok := r.dir.row(id); ok && !planned[id] {
-			removed := record.Planned{ID: id, Name: row.Spec.Name, SpecHash: row.SpecHash, State: "removed"}
+	return r.dir.eachRow(func(row *record.Row) error {
+		if !planned[row.ID] {
+			removed := record.Planned{ID: row.ID, Name: row.Spec.Name, SpecHash: row.SpecHash, State: "removed"}
 			r.manifest.Plan = append(r.manifest.Plan, removed)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
-func (r *run) noRow() error {
-	return fmt.Errorf("no row matches --only %q\nhint: bench sweep --dry-run lists the rows", r.Only)
-}
-
-func (r *run) checkLimits() error {
+func (r *resumption) checkLimits() error {
 	todo := map[string]bool{}
 	for _, p := range r.todo {
 		todo[p.ID] = p.State != "done"
@@ -286,7 +283,7 @@ func (r *run) checkLimits() error {
 	var broken []string
 	for i := range r.m.Points {
 		s := &r.m.Points[i]
-		if k := r.searches[ID(s)]; k != nil { // the search can reach its highest load
+		if k := r.searches[matrix.ID(s)]; k != nil { // the search can reach its highest load
 			_, more := k.next()
 			if more && k.picked && s.Search.Gentle && (k.first.Search.Slots == 0 || s.Variant != "") {
 				broken = append(broken, s.Name+": sequences at most not known: no server reports them, or several do\n"+
@@ -296,7 +293,7 @@ func (r *run) checkLimits() error {
 				continue
 			}
 			s = new(s.ProbeAt(experiment.Probe{Load: s.Search.Max}, 1))
-		} else if !todo[ID(s)] {
+		} else if !todo[matrix.ID(s)] {
 			continue
 		}
 		if s.UntilInterrupted() && r.Ends == nil {
@@ -317,60 +314,6 @@ func (r *run) checkLimits() error {
 	return nil
 }
 
-// kept reads the finished row of a planned one. ok is false if it is to be run.
-func (r *run) kept(p record.Planned) (*record.Row, bool) {
-	row, ok := r.dir.row(p.ID)
-	return row, ok && r.reusable(row, p.SpecHash)
-}
-
-// reusable reports whether a row has the hash of a spec and at least one answer.
-func (r *run) reusable(row *record.Row, hash string) bool {
-	return row.SpecHash == hash && !row.AllFailed() && !row.ServerLost
-}
-
-// hash covers everything that decides what a point measures; not its expectation (expect) and its reason (a search).
-// Hardware and price are in it, as figures and verdicts of the row depend on them: evaluateKept renews the hashes of
-// rows when only these change.
-func (r *run) hash(s *experiment.Spec) string { return r.hashOn(s, r.m.Target) }
-
-func (r *run) hashOn(s *experiment.Spec, h experiment.Target) string {
-	spec := *s
-	spec.Expect, spec.Search = "", nil
-	t := r.m.Target
-	model := t.Model // each variant can have another one
-	if !r.m.Varies() {
-		model = r.Server.Info.Model
-	}
-	key := []any{
-		spec, spec.APIFor(t), model, t.ExtraBody, t.Headers, t.Timeout,
-		h.Hardware, h.GPUs, h.Precision, h.GPUHourUSD,
-	}
-	if r.m.Varies() {
-		if v := r.m.variant(s.Variant); v.Settings != nil {
-			c := r.m.Server.Config(v.Settings)
-			key = append(key, c.Command, c.Env, c.Dir, c.Before)
-		}
-	}
-	key = append(key, routingOf(t)...)
-	b, err := json.Marshal(key)
-	if err != nil {
-		panic(err) // all values come from TOML
-	}
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:12])
-}
-
-// routingOf is what decides which server gets a request, as far as [target] sets it; nil: one server, and the
-// usual header of sessions.
-func routingOf(t experiment.Target) (out []any) {
-	if n := len(t.Replicas); n > 0 {
-		out = append(out, fmt.Sprintf("%d replicas, %s", n, cmp.Or(t.Routing, experiment.RoundRobin)))
-	}
-	if t.SessionHeader != "" {
-		out = append(out, "session header "+t.SessionHeader)
-	}
-	if t.Traceparent {
-		out = append(out, "traceparent")
-	}
-	return out
+func noRow(only []string) error {
+	return fmt.Errorf("no row matches --only %q\nhint: bench sweep --dry-run lists the rows", only)
 }

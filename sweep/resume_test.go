@@ -68,9 +68,8 @@ func TestInterruptAndResume(t *testing.T) {
 // newSalt holds that a row was sent with other prompts than in the first attempt.
 func newSalt(t *testing.T, first record.Manifest, dir, id string) {
 	t.Helper()
-	attempt := &run{manifest: first}
 	row, ok := directory{path: dir}.row(id)
-	if !ok || row.Salt == "" || row.Salt == attempt.salt(id, 0) {
+	if !ok || row.Salt == "" || row.Salt == saltOf(&first, id, 0) {
 		t.Errorf("%s was redone with the prompts of the cut attempt: salt %q", id, row.Salt)
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"bench/experiment/endpoint"
 	"bench/experiment/mock"
 	"bench/experiment/record"
+	"bench/sweep/matrix"
 )
 
 // tiny are two rows of some 50 ms.
@@ -78,7 +79,7 @@ func startMockAt(t *testing.T, address string, config mock.Config) (base string,
 	return "http://" + l.Addr().String() + "/v1", stop
 }
 
-func reach(t *testing.T, base string, m *Matrix) *endpoint.Server {
+func reach(t *testing.T, base string, m *matrix.Matrix) *endpoint.Server {
 	t.Helper()
 	s, err := endpoint.Reach(t.Context(), m.Target, base, "", experiment.APIs(m.Points, m.Target), nil)
 	if err != nil {
@@ -438,9 +439,23 @@ func TestLimitsAreCheckedFirst(t *testing.T) {
 // A hint names --resume only where the command line has it.
 func TestAgain(t *testing.T) {
 	for once, want := range map[bool]string{false: "free some space, then resume with --resume d", true: "free some space, then run it again"} {
-		r := &run{Options: Options{NoResume: once}, dir: directory{path: "d"}}
-		if got := r.resumeHint("free some space"); got != want {
+		o := Options{NoResume: once}
+		if got := o.resumeHint("free some space", "d"); got != want {
 			t.Errorf("once %v: %s", once, got)
 		}
 	}
+}
+
+// parse reads a matrix as the command does, with the table of the simulated server.
+func parse(file, text string) (*matrix.Matrix, error) {
+	return matrix.ParseSet(file, []byte(text), nil, matrix.Extension{Table: "mock", Into: &mock.Config{}})
+}
+
+func mustParse(t *testing.T, text string) *matrix.Matrix {
+	t.Helper()
+	m, err := parse("test.toml", text)
+	if err != nil {
+		t.Fatalf("parsing:\n%v", err)
+	}
+	return m
 }

@@ -11,6 +11,7 @@ import (
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
 	"bench/experiment/workload"
+	"bench/sweep/matrix"
 )
 
 // A scout finds the first load of a search whose range has an open end: a server on a CPU carries one request per
@@ -34,18 +35,19 @@ func (r *run) scoutFor(ctx context.Context, p *record.Planned) error {
 		return nil
 	}
 	r.Event(Event{Scouting: k.first})
-	x, err := r.findLoad(ctx, k.first, p.ID)
+	x, err := (&scout{&r.Options, k.first, p.ID, func(inFlight int) string {
+		return saltOf(&r.manifest, p.ID+"/scout", inFlight)
+	}}).findLoad(ctx)
 	if err != nil {
 		return err
 	}
 	k.first.Search.Scout = x
 	first, more := k.next()
-	if !more || ID(&first) == p.ID {
+	if !more || matrix.ID(&first) == p.ID {
 		return nil
 	}
-	planned := record.Planned{ID: ID(&first), Name: first.Name, SpecHash: r.hash(&first), State: "planned"}
-	at := slices.IndexFunc(r.manifest.Plan, func(t record.Planned) bool { return t.ID == p.ID })
-	r.manifest.Plan[at], r.todo[r.next], *p = planned, planned, planned
+	planned := r.dir.planned(&first)
+	*r.planned(p.ID), r.todo[r.next], *p = planned, planned, planned
 	r.specs[planned.ID], r.searches[planned.ID] = &first, k
 	return r.writeManifest()
 }
@@ -55,8 +57,17 @@ func (k *searching) scouts() bool {
 	return len(k.rows) == 0 && k.beat == 0 && s.Scout == nil && s.Open && !s.Gentle && s.Axis == "rate"
 }
 
-func (r *run) findLoad(ctx context.Context, s *experiment.Spec, id string) (*experiment.Scout, error) {
-	alone, err := r.scoutStep(ctx, s, id, 1)
+// scout sends the steps.
+type scout struct {
+	*Options
+	first *experiment.Spec // probe of the search
+	id    string           // its row
+	salt  func(inFlight int) string
+}
+
+func (x *scout) findLoad(ctx context.Context) (*experiment.Scout, error) {
+	s := x.first
+	alone, err := x.step(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -70,14 +81,14 @@ func (r *run) findLoad(ctx context.Context, s *experiment.Spec, id string) (*exp
 		if next < 2*n {
 			break
 		}
-		step, err := r.scoutStep(ctx, s, id, next)
+		step, err := x.step(ctx, next)
 		if err != nil {
 			return nil, err
 		}
 		out.TookS += step.took
-		x := step.rate()
-		gain := x / best
-		n, best = next, max(best, x)
+		rate := step.rate()
+		gain := rate / best
+		n, best = next, max(best, rate)
 		if gain < scoutGain {
 			break
 		}
@@ -101,17 +112,16 @@ type scouted struct {
 	took              float64 // s, with what came before and after
 }
 
-func (r *run) scoutStep(ctx context.Context, s *experiment.Spec, id string, inFlight int) (*scouted, error) {
-	spec := scoutSpec(s, inFlight)
+func (x *scout) step(ctx context.Context, inFlight int) (*scouted, error) {
+	spec := scoutSpec(x.first, inFlight)
 	out := &scouted{}
-	row, err := r.Server.Run(ctx, endpoint.RunConfig{
-		Spec: &spec, ID: id, Salt: r.salt(id+"/scout", inFlight), Roofline: r.Roofline, Workers: r.Workers,
+	row, err := x.Server.Run(ctx, endpoint.RunConfig{
+		Spec: &spec, ID: x.id, Salt: x.salt(inFlight), Roofline: x.Roofline, Workers: x.Workers,
 		Each: func(x *record.Record) error {
 			if x.OK() {
 				second := func(t record.Micros) float64 { return float64(t.Us()) / 1e6 }
-				out.sent, out.first, out.last = append(out.sent, second(x.Sent)), append(out.first,
-					second(x.First)), append(out.last, second(x.Last))
-				out.tokens = append(out.tokens, x.OutputTokens)
+				out.sent, out.first = append(out.sent, second(x.Sent)), append(out.first, second(x.First))
+				out.last, out.tokens = append(out.last, second(x.Last)), append(out.tokens, x.OutputTokens)
 			}
 			return nil
 		},

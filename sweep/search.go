@@ -1,84 +1,13 @@
 package sweep
 
 import (
-	"cmp"
-	"math"
 	"slices"
-	"strings"
-	"time"
 
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/series"
-	"bench/experiment/workload"
-	"bench/sweep/strict"
+	"bench/sweep/matrix"
 )
-
-func (x *expander) extractSearch(merged map[string]any) {
-	for _, axis := range []string{"rate", "concurrency"} {
-		table, ok := merged[axis].(map[string]any)
-		if !ok {
-			continue
-		}
-		if x.search != nil {
-			x.bad(x.place(axis), "the row searches for both a rate and a concurrency",
-				"write a number for one of them; a list runs one search per value")
-			delete(merged, axis)
-			continue
-		}
-		k := &experiment.Search{Axis: axis, Tolerance: experiment.DefaultTolerance}
-		k.Min, k.Max = k.Bounds()
-		k.Open = table["min"] == nil || table["max"] == nil
-		x.search = k
-		bad := func(path, text, hint string) { x.bad(x.place(strict.Join(axis, path)), text, hint) }
-		strict.Decode(table, k, func(path, text, hint string) {
-			x.search = nil // else the checks would report the same mistake again
-			bad(path, text, hint)
-		})
-		checkZero(table, "budget", bad)
-		low := k.Min
-		if k.Open {
-			low = max(k.Min, min(1, k.Max))
-		}
-		merged[axis] = low
-		if axis == "concurrency" {
-			merged[axis] = int64(min(max(low, 1), math.MaxUint16))
-		} else if !(low >= 1e-4 && low <= 1e6) { // its check reports a wrong value
-			merged[axis] = 1.0
-		}
-	}
-}
-
-// toProbe turns a point into the first probe of the row's search, and checks it at the highest load too. longest is
-// the row's duration; 0 = none is written.
-func (x *expander) toProbe(p *experiment.Spec, longest workload.Span, found func(path, text, hint string)) {
-	if x.search == nil {
-		return
-	}
-	k := *x.search
-	k.Longest, k.First = longest, p.Warmup.Time
-	p.Repeats = 0
-	p.Search = &k
-	p.Point = append(p.Point, experiment.Axis{Key: k.Axis})
-	first := experiment.Probe{Load: k.LoadOf(p)}
-	if k.Min > 0 && k.Max > k.Min { // its check reports another range
-		if at, ok := series.NextProbe(&k, nil, nil, 0); ok {
-			first = at
-		}
-	}
-	*p = p.ProbeAt(first, 1)
-	p.Check(found)
-	if err := series.Twinned(p); k.Gentle && err != nil {
-		found(k.Axis+".gentle", "a gentle search is answered by a twin: "+err.Error(), "remove gentle")
-	}
-	if k.Max > k.Min && k.Max <= 1e6 && !k.Open {
-		high := p.ProbeAt(experiment.Probe{Load: k.Max}, 1)
-		high.Check(found)
-	}
-}
-
-// defaultWindow stands for the windows that the search chooses until its first probe is known.
-const defaultWindow = workload.Span(30 * time.Second)
 
 type searching struct {
 	first  *experiment.Spec // its first probe, the one in the matrix
@@ -106,35 +35,8 @@ func (k *searching) twin() *series.Twin {
 	return k.fitted
 }
 
-// probes reads the finished probes of a search that counts accepts, in the order in which they ran.
-func (d directory) probes(first *experiment.Spec,
-	counts func(*experiment.Spec, *record.Row) bool) ([]*record.Row, error) {
-	ids, err := d.rowIDs()
-	if err != nil {
-		return nil, err
-	}
-	k := first.Search
-	var out []*record.Row
-	for _, id := range ids {
-		if !strings.HasPrefix(id, escape(first.Name)+",") {
-			continue
-		}
-		row, ok := d.row(id)
-		if !ok || !(k.LoadOf(&row.Spec) >= k.Min && k.LoadOf(&row.Spec) <= k.Max) {
-			continue
-		}
-		if s := first.ProbeAt(k.ProbeOf(&row.Spec), row.Spec.Repeat); ID(&s) == id && counts(&s, row) {
-			out = append(out, row)
-		}
-	}
-	slices.SortFunc(out, func(a, b *record.Row) int {
-		return cmp.Or(a.StartedAt.Compare(b.StartedAt), strings.Compare(a.ID, b.ID))
-	})
-	return out, nil
-}
-
 // probesOf returns a point itself or, if it is a search, its finished probes and the next one.
-func (r *run) probesOf(s *experiment.Spec, picked bool) ([]experiment.Spec, error) {
+func (r *resumption) probesOf(s *experiment.Spec, picked bool) ([]experiment.Spec, error) {
 	if s.Search == nil {
 		return []experiment.Spec{*s}, nil
 	}
@@ -142,7 +44,7 @@ func (r *run) probesOf(s *experiment.Spec, picked bool) ([]experiment.Spec, erro
 	if err != nil {
 		return nil, err
 	}
-	k := &searching{first: s, rows: rows, picked: picked, run: r}
+	k := &searching{first: s, rows: rows, picked: picked, run: r.run}
 	var out []experiment.Spec
 	for _, row := range rows {
 		out = append(out, s.ProbeAt(s.Search.ProbeOf(&row.Spec), row.Spec.Repeat))
@@ -151,7 +53,7 @@ func (r *run) probesOf(s *experiment.Spec, picked bool) ([]experiment.Spec, erro
 		out = append(out, p)
 	}
 	for i := range out {
-		r.specs[ID(&out[i])], r.searches[ID(&out[i])] = &out[i], k
+		r.specs[matrix.ID(&out[i])], r.searches[matrix.ID(&out[i])] = &out[i], k
 	}
 	return out, nil
 }
@@ -167,7 +69,7 @@ func (k *searching) next() (p experiment.Spec, more bool) {
 	}
 	for repeat := 1; ; repeat++ {
 		p = k.first.ProbeAt(at, repeat)
-		id := ID(&p)
+		id := matrix.ID(&p)
 		if !slices.ContainsFunc(k.rows, func(r *record.Row) bool { return r.ID == id }) {
 			return p, true
 		}
@@ -186,15 +88,14 @@ func (r *run) planNextProbe(row *record.Row) *record.Found {
 	if !more {
 		return new(k.found())
 	}
-	id := ID(&p)
+	id := matrix.ID(&p)
 	if slices.ContainsFunc(r.todo[r.next+1:], func(t record.Planned) bool { return t.ID == id }) {
 		return nil // planned already: the rows of a changed server run again
 	}
 	r.specs[id], r.searches[id] = &p, k
-	planned := record.Planned{ID: id, Name: p.Name, SpecHash: r.hash(&p), State: "planned"}
+	planned := r.dir.planned(&p)
 	r.todo = slices.Insert(r.todo, r.next+1, planned)
-	at := slices.IndexFunc(r.manifest.Plan, func(t record.Planned) bool { return t.ID == row.ID })
-	r.manifest.Plan = slices.Insert(r.manifest.Plan, at+1, planned)
+	r.manifest.Plan = slices.Insert(r.manifest.Plan, r.indexOf(row.ID)+1, planned)
 	return nil
 }
 
@@ -205,7 +106,7 @@ func (k *searching) found() record.Found {
 // reusableProbes are the finished probes of a search that the run keeps; tell: it notes the others as changed.
 func (r *run) reusableProbes(s *experiment.Spec, tell bool) ([]*record.Row, error) {
 	return r.dir.probes(s, func(s *experiment.Spec, row *record.Row) bool {
-		ok := r.reusable(row, r.hash(s))
+		ok := r.dir.reusable(row, r.dir.hash(s))
 		if tell {
 			r.findChanged(s, ok)
 		}
@@ -214,8 +115,8 @@ func (r *run) reusableProbes(s *experiment.Spec, tell bool) ([]*record.Row, erro
 }
 
 // restartSearches drops the probes of a variant: they ran on another server.
-func (r *run) restartSearches(variant string) {
-	for _, k := range r.searches {
+func (a *agenda) restartSearches(variant string) {
+	for _, k := range a.searches {
 		if k.first.Variant == variant {
 			k.rows, k.fitted, k.of = nil, nil, 0
 		}
@@ -223,11 +124,11 @@ func (r *run) restartSearches(variant string) {
 }
 
 // found is the state of all searches with a probe, in the order of the plan.
-func (r *run) found() []record.Found {
+func (a *agenda) found() []record.Found {
 	var out []record.Found
 	seen := map[*searching]bool{}
-	for _, p := range r.manifest.Plan {
-		if k := r.searches[p.ID]; k != nil && !seen[k] && len(k.rows) > 0 {
+	for _, p := range a.manifest.Plan {
+		if k := a.searches[p.ID]; k != nil && !seen[k] && len(k.rows) > 0 {
 			seen[k] = true
 			out = append(out, k.found())
 		}
@@ -238,7 +139,7 @@ func (r *run) found() []record.Found {
 // incomplete reports whether a point has no result, or a search has not ended, whatever their specs were.
 func (r *run) incomplete(s *experiment.Spec) bool {
 	if s.Search == nil {
-		_, there := r.dir.row(ID(s))
+		_, there := r.dir.row(matrix.ID(s))
 		return !there
 	}
 	rows, err := r.dir.probes(s, func(*experiment.Spec, *record.Row) bool { return true })

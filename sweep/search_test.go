@@ -13,6 +13,7 @@ import (
 	"bench/experiment/endpoint"
 	"bench/experiment/mock"
 	"bench/experiment/record"
+	"bench/sweep/matrix"
 )
 
 // hunt looks for the number of slots up to which no request is refused.
@@ -207,8 +208,8 @@ func TestSearchOfVariants(t *testing.T) {
 // A search stands in the matrix as its first probe, and is held to this machine's limits at its highest load.
 func TestSearchStandsForItsProbes(t *testing.T) {
 	m := mustParse(t, strings.Replace(hunt, "requests = 40", "requests = 40\nrepeats = 3", 1))
-	if len(m.Points) != 1 || ID(&m.Points[0]) != "s,concurrency=6-r1" {
-		t.Fatalf("%s", order(m))
+	if len(m.Points) != 1 || matrix.ID(&m.Points[0]) != "s,concurrency=6-r1" {
+		t.Fatalf("%+v", m.Points)
 	}
 	if k := m.Points[0].Search; k.Tolerance != 0.25 || k.Axis != "concurrency" {
 		t.Errorf("%+v", k)

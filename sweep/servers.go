@@ -13,6 +13,7 @@ import (
 	"bench/experiment/server"
 	"bench/experiment/target"
 	"bench/experiment/text"
+	"bench/sweep/matrix"
 )
 
 // variants starts or reaches one server after the other, each for its consecutive rows. The rows of a server
@@ -24,12 +25,7 @@ func (r *run) variants(ctx context.Context) error {
 	}
 	var without []error
 	for {
-		err := r.withServer(ctx, r.m.variant(name), func(ctx context.Context) error {
-			if err := r.accept(); err != nil {
-				return err
-			}
-			return r.rows(ctx)
-		})
+		err := r.onServer(ctx, r.m.Variant(name))
 		if failed := new(startError); errors.As(err, &failed) {
 			without = append(without, err)
 			r.unstarted[name] = failed
@@ -72,8 +68,7 @@ func (r *run) passUnstarted() error {
 			break
 		}
 		for ; r.next < len(r.todo) && r.specs[r.todo[r.next].ID].Variant == variant; r.next++ {
-			at := slices.IndexFunc(r.manifest.Plan, func(p record.Planned) bool { return p.ID == r.todo[r.next].ID })
-			if p := &r.manifest.Plan[at]; p.State != "done" {
+			if p := r.planned(r.todo[r.next].ID); p.State != "done" {
 				p.State, p.Error = "failed", r.hide(failed.Error())
 			}
 			failed.round = r.specs[r.todo[r.next].ID].Repeat
@@ -92,7 +87,7 @@ func (r *run) firstVariant() (string, error) {
 	first, found := "", false
 	for i := range r.m.Points {
 		s := &r.m.Points[i]
-		picked, err := Match(s, r.Only)
+		picked, err := matrix.Match(s, r.Only)
 		switch {
 		case err != nil:
 			return "", err
@@ -107,7 +102,7 @@ func (r *run) firstVariant() (string, error) {
 		}
 	}
 	if !found && len(r.unstarted) == 0 {
-		return "", r.noRow()
+		return "", noRow(r.Only)
 	}
 	return first, nil
 }
@@ -121,7 +116,7 @@ func (r *run) accept() error {
 	r.manifest.Servers = r.servers
 	variant := r.serving.Variant
 	was, identity, n := lastOf(r.servers[:len(r.servers)-1], variant)
-	if changed := r.serverChange(was, identity); changed != nil {
+	if changed := r.serverChange(was, identity, r.serving.Command != nil); changed != nil {
 		if inThisAttempt := n > len(r.before.Servers); inThisAttempt || !r.AcceptServerChange {
 			r.serving.Identity, r.serving.Error = "", changed.Error() // it measured no row
 			return changed
@@ -134,12 +129,13 @@ func (r *run) accept() error {
 			return err
 		}
 		r.restartSearches(variant)
-		r.forgetRan(variant)
+		r.ran.forget(variant)
 	}
 	return r.writeManifest()
 }
 
-func (r *run) withServer(ctx context.Context, v *Variant, use func(context.Context) error) error {
+// onServer starts or reaches the server of a variant, and measures its next rows.
+func (r *run) onServer(ctx context.Context, v *matrix.Variant) error {
 	r.servers = append(r.servers, record.ServerStart{N: len(r.servers) + 1, Variant: v.Name,
 		StartedAt: time.Now().UTC()})
 	r.serving = &r.servers[len(r.servers)-1]
@@ -152,13 +148,21 @@ func (r *run) withServer(ctx context.Context, v *Variant, use func(context.Conte
 			r.Server = nil
 		}
 	}()
+	c := &connection{run: r, v: v}
 	if v.Settings == nil || r.Predicted != nil {
-		return r.reach(ctx, v, nil, use)
+		return c.reach(ctx, nil)
 	}
-	return r.start(ctx, v, use)
+	return c.start(ctx)
 }
 
-func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) error) error {
+// connection is the server of a variant, while its rows are measured.
+type connection struct {
+	*run
+	v    *matrix.Variant
+	used bool // it was ready for its rows
+}
+
+func (r *connection) start(ctx context.Context) error {
 	endpoint := r.m.Target.Endpoint
 	base, err := target.BaseURL(endpoint)
 	if err != nil {
@@ -170,15 +174,14 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 		return fmt.Errorf("making the server's log: %w", err)
 	}
 	defer log.Close()
-	c := r.m.Server.Config(v.Settings)
+	c := r.m.Server.Config(r.v.Settings)
 	c.URL, c.Guard, c.Log = base, r.Guard, log
-	c.Withhold, c.Secrets = r.Withhold, slices.Concat(r.Secrets, r.secrets.values)
+	c.Withhold, c.Secrets = r.Withhold, slices.Concat(r.Secrets, r.secrets.Values)
 	for _, w := range text.MaskCommand(c.Command) {
-		r.serving.Command = append(r.serving.Command, r.secrets.hide(w))
+		r.serving.Command = append(r.serving.Command, r.secrets.Hide(w))
 	}
 	lastLine := func() string { return c.Secrets.Hide(server.LastLine(log)) }
-	r.Event(Event{Starting: &Starting{N: r.serving.N, Variant: v.Name, Log: log.Name(), LastLine: lastLine}})
-	used := false
+	r.Event(Event{Starting: &Starting{N: r.serving.N, Variant: r.v.Name, Log: log.Name(), LastLine: lastLine}})
 	r.watch.lap(&r.watch.spent.OwnS)
 	part := &r.watch.spent.ServerStartS
 	err = server.Run(ctx, c, func(ctx context.Context, s server.Running) error {
@@ -186,24 +189,21 @@ func (r *run) start(ctx context.Context, v *Variant, use func(context.Context) e
 		part = &r.watch.spent.ServerStopS
 		defer r.watch.lap(&r.watch.spent.OwnS)
 		r.serving.ReadyS = s.Ready.Seconds()
-		return r.reach(ctx, v, &s, func(ctx context.Context) error {
-			used = true
-			return use(ctx)
-		})
+		return r.reach(ctx, &s)
 	})
 	r.watch.lap(part)
 	died := new(server.DiedError)
-	if early := errors.As(err, &died); err == nil || ctx.Err() != nil || used && !early {
+	if early := errors.As(err, &died); err == nil || ctx.Err() != nil || r.used && !early {
 		return err
 	}
 	r.serving.Error = r.hide(err.Error())
 	name := fmt.Sprintf("server %d", r.serving.N)
-	if v.Name != "" {
-		name += " (" + v.Name + ")"
+	if r.v.Name != "" {
+		name += " (" + r.v.Name + ")"
 	}
 	err = fmt.Errorf("%s: %w\nits log: %s", name, err, log.Name())
-	if used {
-		return fmt.Errorf("%w\nhint: %s", err, r.resumeHint("finished rows are kept; see the log"))
+	if r.used {
+		return fmt.Errorf("%w\nhint: %s", err, r.resumeHint("finished rows are kept; see the log", r.dir.path))
 	}
 	if stale := new(server.StaleError); errors.As(err, &stale) { // another server would find the same process
 		return err
@@ -226,13 +226,13 @@ func (r *run) hide(text string) string {
 	if r.Server != nil {
 		text = r.Server.Hide(text)
 	}
-	return r.secrets.hide(text)
+	return r.secrets.Hide(text)
 }
 
-// reach calls use while it is connected to a server. started is nil if the server was there before the run.
-func (r *run) reach(ctx context.Context, v *Variant, started *server.Running, use func(context.Context) error) error {
+// reach measures rows while it is connected to a server. started is nil if the server was there before the run.
+func (r *connection) reach(ctx context.Context, started *server.Running) error {
 	answers := time.Now()
-	s, bounds, err := r.Reach(ctx, v)
+	s, bounds, err := r.Reach(ctx, r.v)
 	r.watch.lap(&r.watch.spent.PrepareS)
 	if err != nil {
 		return err
@@ -255,19 +255,36 @@ func (r *run) reach(ctx context.Context, v *Variant, started *server.Running, us
 		len(own.Changes(was))+len(own.SurroundingChanges(was)) > 0 {
 		r.serving.Target = &own
 	}
-	err = r.prepare(ctx)
+	err = r.prepare(ctx, r.m)
 	r.watch.lap(&r.watch.spent.PrepareS)
 	if err != nil {
 		return err
 	}
-	return use(ctx)
+	r.used = true
+	if err := r.accept(); err != nil {
+		return err
+	}
+	return r.rows(ctx)
 }
 
 // prepare is what a server needs before its rows: its telemetry, and the questions of [accuracy].
-func (r *run) prepare(ctx context.Context) error {
-	err := r.Server.OpenTelemetry(ctx, r.m.Telemetry, r.Roofline)
-	if err != nil || r.m.Accuracy == nil || r.Predicted != nil {
+func (o *Options) prepare(ctx context.Context, m *matrix.Matrix) error {
+	err := o.Server.OpenTelemetry(ctx, m.Telemetry, o.Roofline)
+	if err != nil || m.Accuracy == nil || o.Predicted != nil {
 		return err
 	}
-	return r.Server.MeasureAccuracy(ctx, r.m.Accuracy)
+	return o.Server.MeasureAccuracy(ctx, m.Accuracy)
+}
+
+// startTime is how long a start of a variant's server took; 0 = it runs, or bench does not start it.
+func startTime(servers []record.ServerStart, serving *record.ServerStart, variant string) time.Duration {
+	if serving == nil || serving.Variant == variant {
+		return 0
+	}
+	for _, s := range slices.Backward(servers) {
+		if s.Variant == variant {
+			return seconds(s.ReadyS)
+		}
+	}
+	return 0
 }

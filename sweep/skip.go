@@ -6,6 +6,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/series"
+	"bench/sweep/matrix"
 )
 
 type loadRan struct {
@@ -15,39 +16,40 @@ type loadRan struct {
 	missed  bool   // every run of it misses the SLO for certain
 }
 
-// noteRan takes a finished row, and plans again what no longer has a reason to be skipped.
-func (r *run) noteRan(row *record.Row) {
+// loadsRan are the loads that ran, by series.
+type loadsRan map[string][]loadRan
+
+// note takes a finished row; missed: it misses the SLO for certain. key is empty of a row without a series.
+func (all loadsRan) note(row *record.Row) (key string, missed bool) {
 	key, load, ok := series.Key(&row.Spec)
 	if !ok {
-		return
+		return "", false
 	}
-	missed := series.CertainMiss(row)
-	loads := r.ran[key]
+	missed = series.CertainMiss(row)
+	loads := all[key]
 	if at := slices.IndexFunc(loads, func(l loadRan) bool { return l.load == load }); at >= 0 {
 		loads[at].missed = loads[at].missed && missed
 	} else {
-		r.ran[key] = append(loads, loadRan{row.Spec.Variant, load, series.LoadName(&row.Spec), missed})
+		all[key] = append(loads, loadRan{row.Spec.Variant, load, series.LoadName(&row.Spec), missed})
 	}
-	if !missed {
-		r.planSkippedAgain(key)
-	}
+	return key, missed
 }
 
-// forgetRan drops what the rows of a variant showed: they ran on another server.
-func (r *run) forgetRan(variant string) {
-	for key, loads := range r.ran {
-		r.ran[key] = slices.DeleteFunc(loads, func(l loadRan) bool { return l.variant == variant })
+// forget drops what the rows of a variant showed: they ran on another server.
+func (all loadsRan) forget(variant string) {
+	for key, loads := range all {
+		all[key] = slices.DeleteFunc(loads, func(l loadRan) bool { return l.variant == variant })
 	}
 }
 
 // beyond is why a row is skipped: the lowest load below its own that certainly misses the SLO; empty: it is to run.
-func (r *run) beyond(s *experiment.Spec) (reason string) {
+func (all loadsRan) beyond(s *experiment.Spec) (reason string) {
 	key, load, ok := series.Key(s)
 	if !ok || s.Run == experiment.RunAll {
 		return ""
 	}
 	lowest := loadRan{load: load}
-	for _, l := range r.ran[key] {
+	for _, l := range all[key] {
 		if l.missed && l.load < lowest.load {
 			lowest = l
 		}
@@ -58,41 +60,47 @@ func (r *run) beyond(s *experiment.Spec) (reason string) {
 	return "beyond the FAIL at " + lowest.name
 }
 
-func (r *run) skip(p record.Planned, s *experiment.Spec, reason string) error {
-	at := slices.IndexFunc(r.manifest.Plan, func(q record.Planned) bool { return q.ID == p.ID })
-	q := &r.manifest.Plan[at]
-	q.State, q.Error, q.Skip, q.Reason, q.Point = record.StateSkipped, "", record.SkipBeyond, reason, s.Point
+// noteRan takes a finished row, and plans again what no longer has a reason to be skipped.
+func (r *run) noteRan(row *record.Row) {
+	if key, missed := r.ran.note(row); key != "" && !missed {
+		r.planSkippedAgain(key, r.ran)
+	}
+}
+
+func (r *run) skip(e RowEvent) error {
+	p := r.planned(e.ID)
+	p.State, p.Error, p.Skip, p.Reason, p.Point = record.StateSkipped, "", record.SkipBeyond, e.Reason, e.Spec.Point
 	if err := r.writeManifest(); err != nil {
 		return err
 	}
-	r.Event(Event{Skipped: &RowEvent{Index: r.next + 1, Total: len(r.todo), Spec: s, ID: p.ID, Reason: reason}})
+	r.Event(Event{Skipped: &e})
 	return nil
 }
 
 // planSkippedAgain plans the skipped rows of a series that no load below certainly misses any more: another repeat of
 // it did not.
-func (r *run) planSkippedAgain(key string) {
-	next := r.next + 1
-	for i := range r.manifest.Plan {
-		p := &r.manifest.Plan[i]
-		s := r.specs[p.ID]
-		if p.State != record.StateSkipped || s == nil || r.beyond(s) != "" {
+func (a *agenda) planSkippedAgain(key string, ran loadsRan) {
+	next := a.next + 1
+	for i := range a.manifest.Plan {
+		p := &a.manifest.Plan[i]
+		s := a.specs[p.ID]
+		if p.State != record.StateSkipped || s == nil || ran.beyond(s) != "" {
 			continue
 		}
-		passed := slices.ContainsFunc(r.todo[:next], func(t record.Planned) bool { return t.ID == p.ID })
+		passed := slices.ContainsFunc(a.todo[:next], func(t record.Planned) bool { return t.ID == p.ID })
 		if own, _, _ := series.Key(s); own != key || !passed {
 			continue
 		}
 		p.State, p.Skip, p.Reason, p.Point = "planned", "", "", nil
-		r.todo = slices.Insert(r.todo, next, *p)
+		a.todo = slices.Insert(a.todo, next, *p)
 		next++
 	}
 }
 
 // skippedBefore reports whether an earlier attempt skipped a point, and its row does not ask for every load.
-func (r *run) skippedBefore(s *experiment.Spec) bool {
-	id := ID(s)
-	return s.Run != experiment.RunAll && slices.ContainsFunc(r.manifest.Plan, func(p record.Planned) bool {
+func (a *agenda) skippedBefore(s *experiment.Spec) bool {
+	id := matrix.ID(s)
+	return s.Run != experiment.RunAll && slices.ContainsFunc(a.manifest.Plan, func(p record.Planned) bool {
 		return p.ID == id && p.State == record.StateSkipped
 	})
 }

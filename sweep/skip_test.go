@@ -11,6 +11,7 @@ import (
 	"bench/experiment/mock"
 	"bench/experiment/record"
 	"bench/experiment/stats"
+	"bench/sweep/matrix"
 )
 
 // climbing has a load that no server can keep: every request fails the limit, whatever the machine does.
@@ -85,13 +86,14 @@ func TestSkipBeyondFail(t *testing.T) {
 
 // A repeat that does not miss the SLO takes the certainty back: what was skipped is planned again.
 func TestSkippedIsPlannedAgain(t *testing.T) {
-	r := &run{dir: directory{path: t.TempDir()}, ran: map[string][]loadRan{}, specs: map[string]*experiment.Spec{}, Options: Options{Event: func(Event) {}}}
+	r := &run{ran: loadsRan{}, agenda: agenda{specs: map[string]*experiment.Spec{}}, Options: Options{Event: func(Event) {}}}
+	r.dir.path = t.TempDir()
 	r.manifest.Attempts, r.watch.since = make([]record.Attempt, 1), time.Now()
 	m := mustParse(t, fmt.Sprintf(climbing, ""))
 	plan := map[string]record.Planned{}
 	for i := range m.Points {
 		s := &m.Points[i]
-		p := record.Planned{ID: ID(s), Name: s.Name, State: "planned"}
+		p := record.Planned{ID: matrix.ID(s), Name: s.Name, State: "planned"}
 		r.specs[p.ID], plan[p.ID] = s, p
 		if s.Name == "b" && s.Rate < 1000 {
 			r.manifest.Plan, r.todo = append(r.manifest.Plan, p), append(r.todo, p)
@@ -105,7 +107,7 @@ func TestSkippedIsPlannedAgain(t *testing.T) {
 	}
 	finish("b,rate=100-r1", "FAIL")
 	s := r.specs["b,rate=200-r1"]
-	if err := r.skip(plan["b,rate=200-r1"], s, r.beyond(s)); err != nil {
+	if err := r.skip(RowEvent{ID: "b,rate=200-r1", Spec: s, Reason: r.ran.beyond(s)}); err != nil {
 		t.Fatal(err)
 	}
 	r.next++
@@ -114,7 +116,7 @@ func TestSkippedIsPlannedAgain(t *testing.T) {
 	for _, p := range r.todo[r.next:] {
 		left = append(left, p.ID)
 	}
-	if want := []string{"b,rate=200-r1", "b,rate=200-r2"}; !slices.Equal(left, want) || r.beyond(s) != "" || planStates(&r.manifest)[1] != "b,rate=200-r1 planned" {
+	if want := []string{"b,rate=200-r1", "b,rate=200-r2"}; !slices.Equal(left, want) || r.ran.beyond(s) != "" || planStates(&r.manifest)[1] != "b,rate=200-r1 planned" {
 		t.Errorf("left %q, %q", left, planStates(&r.manifest))
 	}
 }

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -11,7 +12,9 @@ import (
 
 // stopwatch splits the wall time of an attempt: each lap goes to one part, and no time is between laps.
 type stopwatch struct {
-	since   time.Time // begin of the lap that runs
+	budget  time.Duration // that the run may take in all attempts; 0 = unlimited
+	before  time.Duration // that earlier attempts took
+	since   time.Time     // begin of the lap that runs
 	spent   record.TimeSplit
 	lastRow float64 // spent.TotalS at the end of the last row, s; 0: none
 }
@@ -29,6 +32,24 @@ func (w *stopwatch) rowLap(row *record.TimeSplit, predicted bool) {
 		w.spent.Add(&record.TimeSplit{OwnS: own, TotalS: own})
 	}
 	w.lastRow = w.spent.TotalS
+}
+
+func (w *stopwatch) taken() time.Duration {
+	return w.before + seconds(w.spent.TotalS) + time.Since(w.since)
+}
+
+func (w *stopwatch) fits(takes time.Duration) bool {
+	return w.budget == 0 || w.taken()+takes <= w.budget
+}
+
+// exhausted is the error of a run to resume whose budget is spent; nil: it is not.
+func (w *stopwatch) exhausted() error {
+	if w.budget == 0 || w.before < w.budget {
+		return nil
+	}
+	return &ResumeError{fmt.Sprintf("the budget of %s is spent: the run took %s\n"+
+		"hint: resume with a longer one, such as --set budget=%s", w.budget, w.before.Round(time.Second),
+		2*max(w.budget, w.before.Round(time.Minute)))}
 }
 
 // next begins a lap, and returns the length of the one before in s.

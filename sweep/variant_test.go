@@ -7,72 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/mock"
 	"bench/experiment/record"
+	"bench/sweep/matrix"
 )
-
-// knobby has two knobs of two values; its server is not started by these tests.
-const knobby = `name = "k"
-%s
-[target]
-endpoint = "http://127.0.0.1:1"
-[server]
-command = ["x", "{a}", "{b}"]
-[server.knobs]
-%s
-b = [1, 2]
-a = ["x", "y"]
-[[row]]
-name = "r"
-input = 16
-output = 4
-concurrency = [1, 2]
-requests = 5
-repeats = 2
-`
-
-func order(m *Matrix) string {
-	var out []string
-	for i := range m.Points {
-		out = append(out, ID(&m.Points[i]))
-	}
-	return strings.Join(out, " ")
-}
-
-func TestVariantOrder(t *testing.T) {
-	m := mustParse(t, fmt.Sprintf(knobby, "", ""))
-	want := "r,concurrency=1,b=1,a=x-r1 r,concurrency=2,b=1,a=x-r1 r,concurrency=1,b=1,a=x-r2 r,concurrency=2,b=1,a=x-r2 " +
-		"r,concurrency=1,b=2,a=x-r1 r,concurrency=2,b=2,a=x-r1 r,concurrency=1,b=2,a=x-r2 r,concurrency=2,b=2,a=x-r2 " +
-		"r,concurrency=1,b=1,a=y-r1 r,concurrency=2,b=1,a=y-r1 r,concurrency=1,b=1,a=y-r2 r,concurrency=2,b=1,a=y-r2"
-	if diff := cmp.Diff(want, order(m)); diff != "" {
-		t.Error(diff)
-	}
-	if n := m.Starts(); n != 3 {
-		t.Errorf("%d starts", n)
-	}
-	if note := m.attribution(); !strings.HasSuffix(note, ": b=2 a=x and b=1 a=y") {
-		t.Errorf("note %q", note)
-	}
-	blocked := mustParse(t, fmt.Sprintf(knobby, `order = "blocked"`, ""))
-	if n := blocked.Starts(); len(blocked.Points) != 12 || n < 5 || n > 6 { // once in each round; the last of one may be the first of the next
-		t.Errorf("%d points, %d starts: %s", len(blocked.Points), n, order(blocked))
-	}
-	for i := range blocked.Points {
-		if p := blocked.Points[i]; p.Repeat != 1+i/6 {
-			t.Errorf("point %d is of round %d", i, p.Repeat)
-		}
-	}
-	if again := mustParse(t, fmt.Sprintf(knobby, `order = "blocked"`, "")); order(again) != order(blocked) {
-		t.Error("the order is another one each time")
-	}
-	if note := mustParse(t, tiny).attribution(); note != "" {
-		t.Errorf("one server: %q", note)
-	}
-}
 
 // endpoints is tiny on several servers.
 func endpoints(bases ...string) string {
@@ -83,7 +23,7 @@ func endpoints(bases ...string) string {
 func sweepVariants(t *testing.T, text string, o Options) (*Result, error) {
 	t.Helper()
 	m := mustParse(t, text)
-	o.Reach = func(ctx context.Context, v *Variant) (*endpoint.Server, record.RooflineSource, error) {
+	o.Reach = func(ctx context.Context, v *matrix.Variant) (*endpoint.Server, record.RooflineSource, error) {
 		s, err := endpoint.Reach(ctx, m.Target, v.Endpoint, "", experiment.APIs(m.Points, m.Target), nil)
 		return s, record.RooflineSource{}, err
 	}
@@ -107,7 +47,7 @@ func TestSeveralEndpoints(t *testing.T) {
 		t.Errorf("%q", events)
 	}
 	name := strings.TrimSuffix(strings.TrimPrefix(b, "http://"), "/v1")
-	row, ok := directory{path: result.Dir}.row("b,endpoint=" + escape(name) + "-r1")
+	row, ok := directory{path: result.Dir}.row("b,endpoint=" + matrix.Escape(name) + "-r1")
 	if !ok || row.Server.Start != 2 || row.Spec.Variant != "endpoint="+name || row.Server.Metrics == nil || row.Server.Metrics.Engine != "vllm" {
 		t.Fatalf("%+v", row)
 	}
@@ -185,7 +125,7 @@ func TestEndpointChanges(t *testing.T) {
 	stop()
 	startMockAt(t, strings.TrimSuffix(strings.TrimPrefix(b, "http://"), "/v1"), mock.Config{Model: "c"})
 	d := directory{path: result.Dir}
-	name := escape(strings.TrimSuffix(strings.TrimPrefix(b, "http://"), "/v1"))
+	name := matrix.Escape(strings.TrimSuffix(strings.TrimPrefix(b, "http://"), "/v1"))
 	missing := func(id string) bool { return id == "a,endpoint="+name+"-r1" }
 	if err := d.setAside("away", missing); err != nil {
 		t.Fatal(err)

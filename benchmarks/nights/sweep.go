@@ -14,7 +14,7 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
-	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 // firstNight is when the first sweep of a history starts.
@@ -23,7 +23,7 @@ var firstNight = time.Date(2026, 1, 1, 2, 30, 0, 0, time.UTC)
 // sweepNight stands in for bench sweep: it measures the matrix in virtual time, and writes the run's
 // directory below out. The error lists the failed rows.
 func (n *night) sweepNight(file, out string) error {
-	m, err := sweep.ReadSet(file, nil)
+	m, err := matrix.ReadSet(file, nil)
 	if err != nil {
 		return err
 	}
@@ -48,14 +48,14 @@ func (n *night) sweepNight(file, out string) error {
 		Notes:      []string{}, Command: []string{"bench", "sweep"}, StartedAt: began, State: "done",
 		Salt:  name,
 		Seed:  m.Seed,
-		Order: sweep.OrderListed, Client: client, Target: target, Facts: map[string]string{},
+		Order: matrix.OrderListed, Client: client, Target: target, Facts: map[string]string{},
 		Unspecified: []string{},
 	}
 	var failed []string
 	at := began
 	for i := range m.Points {
 		s := &m.Points[i]
-		id := sweep.ID(s)
+		id := matrix.ID(s)
 		e, err := n.run(s, id, name, at)
 		if err != nil {
 			return err

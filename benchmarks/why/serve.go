@@ -21,11 +21,12 @@ import (
 	"bench/report"
 	"bench/report/foreign"
 	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 // serve runs the matrix of a world in virtual time, and reads the results.
 func (w *world) serve(dir string, seed uint64) (*report.Run, error) {
-	m, err := sweep.ParseSet("m.toml", []byte(w.matrix(seed)), nil, sweep.Extension{Table: "mock", Into: &mock.Config{}})
+	m, err := matrix.ParseSet("m.toml", []byte(w.matrix(seed)), nil, matrix.Extension{Table: "mock", Into: &mock.Config{}})
 	if err != nil {
 		return nil, err
 	}

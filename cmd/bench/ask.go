@@ -38,14 +38,14 @@ shared by N such servers behind a router.`,
   bench ask results/chat/20260101T120000Z rate=30 input=2000 prefix=0.8
   bench ask results/chat/20260101T120000Z rate=90 replicas=3 --router least-load`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return c.ask(f, args[0], args[1:]) },
+		RunE: func(_ *cobra.Command, args []string) error { return f.ask(c, args[0], args[1:]) },
 	}
 	rowFlag(cmd.Flags(), &f.row)
 	routerFlag(cmd.Flags(), &f.router)
 	f.register(cmd.Flags(), "", textOrJSON...)
 	return cmd
 }
-func (c *cli) ask(f *askFlags, path string, questions []string) error {
+func (f *askFlags) ask(c *cli, path string, questions []string) error {
 	run, err := c.load(path)
 	if err != nil {
 		return err

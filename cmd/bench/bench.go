@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,14 @@ func (e *exitError) Unwrap() error { return e.err }
 func usage(format string, args ...any) error {
 	return &exitError{codeUsage, fmt.Errorf(format, args...)}
 }
+
+// interrupted returns the error of what a signal ended: exit code 130.
+func interrupted(format string, args ...any) error {
+	return &exitError{codeInterrupted, fmt.Errorf(format, args...)}
+}
+
+// errEnded is that of a server that a signal ended, as it should: it has no text.
+var errEnded = &exitError{codeInterrupted, errors.New("")}
 
 type cli struct {
 	stdin          io.Reader
@@ -244,7 +253,7 @@ func (c *cli) newHelp() *cobra.Command {
 	}
 }
 
-var errInterruptedEarly = &exitError{codeInterrupted, errors.New("interrupted before anything was measured")}
+var errInterruptedEarly = interrupted("interrupted before anything was measured")
 
 // interruptible runs what reads files and computes: a signal ends the wait for it at once, however large a file is.
 // Such work leaves nothing to clean up, so it may go on until the process exits, which is next.
@@ -282,25 +291,11 @@ func namePositional(cmd *cobra.Command) {
 func positional(rule cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		err := rule(cmd, args)
-		if exit := new(exitError); errors.As(err, &exit) { // the command has words of its own
+		if exit := new(exitError); err == nil || errors.As(err, &exit) { // the command has words of its own
 			return err
 		}
-		if err != nil {
-			given := "nothing"
-			if len(args) > 0 {
-				given = strings.Join(args, " ")
-			}
-			return usage("%s takes %s, got: %s\nhint: %s --help", cmd.CommandPath(), takes(cmd), given,
-				cmd.CommandPath())
-		}
-		return nil
+		_, words, _ := strings.Cut(cmd.Use, " ")
+		return usage("%s takes %s, got: %s\nhint: %[1]s --help", cmd.CommandPath(), cmp.Or(words, "nothing"),
+			cmp.Or(strings.Join(args, " "), "nothing"))
 	}
-}
-
-func takes(cmd *cobra.Command) string {
-	_, words, ok := strings.Cut(cmd.Use, " ")
-	if !ok {
-		return "nothing"
-	}
-	return words
 }

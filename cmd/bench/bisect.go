@@ -47,12 +47,12 @@ point, another by the limit that differs most. Ctrl-C keeps all runs; --resume c
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			in := &sweepInput{sweepFlags: &f.sweepFlags}
 			if in.key, err = f.key.resolve(cmd.Flags(), c.stderr); err == nil {
-				err = c.planBisection(cmd.Context(), f, in, args[0])
+				err = f.prepare(cmd.Context(), c, in, args[0])
 			}
 			if err != nil {
 				return err
 			}
-			return c.bisect(cmd.Context(), f)
+			return f.bisect(cmd.Context(), c)
 		},
 	}
 	fl, b := cmd.Flags(), &f.plan
@@ -71,13 +71,13 @@ point, another by the limit that differs most. Ctrl-C keeps all runs; --resume c
 	return cmd
 }
 
-func (c *cli) bisect(ctx context.Context, f *bisectFlags) error {
+func (f *bisectFlags) bisect(ctx context.Context, c *cli) error {
 	b := &f.plan
 	err := b.Run(ctx)
 	again := "hint: resume with: " + c.resumeCommand(b.Dir)
 	switch {
 	case endpoint.Interrupted(err):
-		return &exitError{codeInterrupted, fmt.Errorf("interrupted: finished runs are kept in %s\n%s", b.Dir, again)}
+		return interrupted("interrupted: finished runs are kept in %s\n%s", b.Dir, again)
 	case err != nil:
 		return fmt.Errorf("%w\n%s", err, again)
 	}
@@ -88,13 +88,13 @@ func (c *cli) bisect(ctx context.Context, f *bisectFlags) error {
 	for _, x := range b.Answer.Changes {
 		if err == nil && explains && x.GoodRun != "" && x.BadRun != "" {
 			fmt.Fprintf(c.stdout, "\nbench why %s %s\n", safe(x.GoodRun), safe(x.BadRun))
-			err = c.why(x.GoodRun, x.BadRun, output{})
+			err = divide(c, x.GoodRun, x.BadRun, output{})
 		}
 	}
 	return err
 }
 
-func (c *cli) planBisection(ctx context.Context, f *bisectFlags, in *sweepInput, file string) (err error) {
+func (f *bisectFlags) prepare(ctx context.Context, c *cli, in *sweepInput, file string) (err error) {
 	b := &f.plan
 	name, stat := metric.Cut(b.Asked)
 	known := metric.ByName(name)
@@ -115,7 +115,7 @@ func (c *cli) planBisection(ctx context.Context, f *bisectFlags, in *sweepInput,
 	if in.models, in.hardware, err = readTables(c.stderr); err != nil {
 		return err
 	}
-	if file, err = c.readBisected(ctx, in, b, file); err != nil {
+	if file, err = in.readBisected(ctx, c, b, file); err != nil {
 		return err
 	}
 	b.Confidence, b.Limit = bisect.DefaultConfidence, time.Hour
@@ -134,7 +134,7 @@ func (c *cli) planBisection(ctx context.Context, f *bisectFlags, in *sweepInput,
 	b.Schema, b.StartedAt, b.Runs = revisions.Schema, time.Now().UTC(), []revisions.Run{}
 	b.Event = func(line string) { fmt.Fprintln(c.stderr, safe(line)) }
 	b.Measure = func(ctx context.Context, rev string) (*revisions.Measured, error) {
-		return c.measureRevision(ctx, in.with(rev, b), b, file)
+		return in.with(rev, b).measureRevision(ctx, c, b, file)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -152,7 +152,7 @@ func (c *cli) planBisection(ctx context.Context, f *bisectFlags, in *sweepInput,
 }
 
 // readBisected reads the matrix once, and checks that it can be bisected.
-func (c *cli) readBisected(ctx context.Context, in *sweepInput, b *revisions.Bisection,
+func (in *sweepInput) readBisected(ctx context.Context, c *cli, b *revisions.Bisection,
 	name string) (file string, err error) {
 	if file, in.text = byName(name, c.stderr); in.text == nil {
 		if in.text, err = os.ReadFile(file); err != nil {
@@ -167,7 +167,7 @@ func (c *cli) readBisected(ctx context.Context, in *sweepInput, b *revisions.Bis
 	if err := first.read(ctx, file, c.stderr); err != nil {
 		return "", err
 	}
-	picked, err := pickRows(first.m, in.only)
+	picked, err := first.m.Pick(in.only)
 	if err != nil {
 		return "", err
 	}
@@ -180,7 +180,7 @@ func (c *cli) readBisected(ctx context.Context, in *sweepInput, b *revisions.Bis
 		return "", usage("the simulated server and [tune] cannot be bisected\nhint: write [server] without [tune]")
 	}
 	b.Matrix, b.MatrixHash, b.Row = first.m.Name, first.m.Hash(), picked[0].Label()
-	o, err := c.options(first)
+	o, err := first.options(c)
 	b.Server.Withhold, b.Server.Secrets = o.Withhold, append(b.Server.Secrets, o.Secrets...)
 	return file, err
 }
@@ -195,13 +195,13 @@ func (in *sweepInput) with(rev string, b *revisions.Bisection) *sweepInput {
 	return &own
 }
 
-func (c *cli) measureRevision(ctx context.Context, in *sweepInput, b *revisions.Bisection,
+func (in *sweepInput) measureRevision(ctx context.Context, c *cli, b *revisions.Bisection,
 	file string) (*revisions.Measured, error) {
 	if err := in.read(ctx, file, io.Discard); err != nil {
 		return nil, err
 	}
 	quiet := &cli{stdin: c.stdin, stdout: io.Discard, stderr: io.Discard, args: c.args}
-	o, err := c.options(in)
+	o, err := in.options(c)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (c *cli) measureRevision(ctx context.Context, in *sweepInput, b *revisions.
 			out.Rows = append(out.Rows, e.Finished.Row)
 		}
 	}
-	stop, err := quiet.servers(ctx, in, &o)
+	stop, err := in.servers(ctx, quiet, &o)
 	if err != nil {
 		return nil, err
 	}

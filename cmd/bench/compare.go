@@ -6,16 +6,19 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"bench/experiment"
 	"bench/report"
 	"bench/report/compare"
 	"bench/report/export"
 	"bench/report/foreign"
 	"bench/report/page"
 	"bench/report/why"
+	"bench/sweep/matrix"
 )
 
 type compareFlags struct {
@@ -57,7 +60,7 @@ of a new base.`,
   bench compare a100 h100 --allow hardware                   # each figure at the same load
   bench compare vllm-old.json vllm-new.json                  # files of vllm bench serve`,
 		Args: compareArgs,
-		RunE: func(_ *cobra.Command, args []string) error { return c.compare(f, args) },
+		RunE: func(_ *cobra.Command, args []string) error { return f.compare(c, args) },
 	}
 	fl := cmd.Flags()
 	f.register(fl, "(default for html: comparison.html)", "text", "md", "json", "html")
@@ -74,26 +77,26 @@ of a new base.`,
 	return cmd
 }
 
-func (c *cli) compare(f *compareFlags, args []string) error {
+func (f *compareFlags) compare(c *cli, args []string) error {
 	o, err := f.options(len(args))
 	if err != nil {
 		return err
 	}
 	if f.accept {
-		return c.accept(args[0])
+		return acceptLevel(args[0], c.stdout)
 	}
 	if f.base == "" {
-		result, err := c.compared(f, args, o)
+		result, err := f.compared(c, args, o)
 		if err != nil {
 			return err
 		}
 		if ofSystems(f, args, result) {
-			shown, err := c.sideBySide(f, args, result)
+			shown, err := f.sideBySide(c, args, result)
 			if shown || err != nil {
 				return err
 			}
 		}
-		return c.showComparison(f, result, nil)
+		return f.show(c, result, nil)
 	}
 	run, err := foreign.LoadNew(args[0])
 	if err != nil {
@@ -102,18 +105,18 @@ func (c *cli) compare(f *compareFlags, args []string) error {
 	if err := f.measured(compare.Side{Runs: []compare.Run{run}}); err != nil {
 		return err
 	}
-	result, err := c.comparedWithEarlier(f, run, o)
+	result, err := f.withEarlier(run, o)
 	if err != nil {
 		return err
 	}
-	return c.showComparison(f, result, c.keepGate(f, run, result))
+	return f.show(c, result, f.keepGate(c.stderr, run, result))
 }
 
 // showComparison shows a comparison and returns its verdict. A file that cannot be written hides no other one, and no
 // verdict.
-func (c *cli) showComparison(f *compareFlags, result *compare.Comparison, unkept error) error {
+func (f *compareFlags) show(c *cli, result *compare.Comparison, unkept error) error {
 	result.Causes = why.Sentences(result)
-	wrong := []error{unkept, c.writeJUnit(f, result), c.writeComparison(f, result), f.verdict(result)}
+	wrong := []error{unkept, f.writeJUnit(result), f.write(c, result), f.verdict(result)}
 	wrong = slices.DeleteFunc(wrong, func(err error) bool { return err == nil })
 	if len(wrong) == 0 {
 		return nil
@@ -125,7 +128,7 @@ func (c *cli) showComparison(f *compareFlags, result *compare.Comparison, unkept
 	return wrong[last]
 }
 
-func (c *cli) writeJUnit(f *compareFlags, result *compare.Comparison) error {
+func (f *compareFlags) writeJUnit(result *compare.Comparison) error {
 	if f.junit == "" {
 		return nil
 	}
@@ -135,7 +138,7 @@ func (c *cli) writeJUnit(f *compareFlags, result *compare.Comparison) error {
 	return nil
 }
 
-func (c *cli) writeComparison(f *compareFlags, result *compare.Comparison) error {
+func (f *compareFlags) write(c *cli, result *compare.Comparison) error {
 	file := f.file
 	if f.format == "html" {
 		file = cmp.Or(file, "comparison.html")
@@ -203,4 +206,116 @@ func refusedKeys(ds []compare.Difference) (keys []string) {
 		}
 	}
 	return keys
+}
+
+func (f *compareFlags) options(args int) (compare.Options, error) {
+	o := compare.Options{Allow: f.allow,
+		UndecidedPasses: f.onUndecided == "pass" || f.onUndecided == "" && f.base != ""}
+	var wrong mistakes
+	f.checkSides(args, &wrong)
+	for _, key := range f.allow {
+		if !slices.Contains(compare.Refusable, key) {
+			wrong.add("--allow %q: no such difference is refused\nhint: use %s", key,
+				strings.Join(compare.Refusable, ", "))
+		}
+	}
+	o.Gate = parseThresholds(f.thresholds, &wrong)
+	if f.junit != "" && !f.gate {
+		wrong.add("--junit needs --gate, whose cases it writes\nhint: add --gate")
+	}
+	return o, wrong.err()
+}
+
+func parseThresholds(all []string, wrong *mistakes) (g experiment.Gate) {
+	for _, t := range all {
+		metric, change, _ := strings.Cut(t, "=")
+		parsed, problem, hint := experiment.ParseThreshold(strings.TrimSpace(metric),
+			strings.Trim(strings.TrimSpace(change), `"`))
+		if problem != "" {
+			wrong.add("--threshold %s: %s\nhint: %s", t, problem, hint)
+			continue
+		}
+		g.Thresholds = append(g.Thresholds, parsed)
+	}
+	return g
+}
+
+// percentage reads a flag of a share above 0; empty: 0.
+func percentage(flag, text, example string, bad func(format string, args ...any)) float64 {
+	if text == "" {
+		return 0
+	}
+	percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	if err != nil || !strings.HasSuffix(text, "%") || !(percent > 0 && percent < 100) {
+		bad("%s %q: expected above 0%% and below 100%%\nhint: %s %s", flag, text, flag, example)
+	}
+	return percent / 100
+}
+
+func (f *compareFlags) checkSides(args int, wrong *mistakes) {
+	if f.base != "" {
+		if _, err := lastGood(f.base); err != nil {
+			wrong.add("%v", err)
+		}
+		if args == 2 {
+			wrong.add("--base chooses BASE: only NEW is an argument\nhint: leave out BASE, or --base")
+		}
+	}
+	if f.between != nil && (args == 2 || f.base != "") {
+		wrong.add("--between chooses two parts of one run\nhint: bench compare RUN --between A,B")
+	}
+	if f.accept && (args == 2 || f.base != "" || f.gate || f.between != nil) {
+		wrong.add("--accept takes one run and compares nothing\nhint: bench compare RUN --accept")
+	}
+}
+
+const mostBase = 60
+
+func lastGood(base string) (int, error) {
+	name, number, given := strings.Cut(base, ":")
+	if name != "last-good" {
+		return 0, usage("--base %q: no such choice\nhint: --base last-good:5; a run to compare with is an argument: "+
+			"bench compare BASE NEW", base)
+	}
+	if !given {
+		return compare.DefaultBase, nil
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || n > mostBase {
+		return 0, usage("--base %q: expected a number of runs from 1 to %d\nhint: --base last-good:5", base, mostBase)
+	}
+	return n, nil
+}
+
+func compareArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 2 {
+		return usage("compare takes [BASE] NEW, got %d arguments\nhint: quote a glob, so that the shell does not expand "+
+			"it: 'results/chat/2026*'", len(args))
+	}
+	return cobra.RangeArgs(1, 2)(cmd, args)
+}
+
+func (f *compareFlags) thresholdsOf(changed compare.Side, given experiment.Gate) (experiment.Gate, error) {
+	var g experiment.Gate
+	for _, run := range changed.Runs {
+		stated, err := matrix.GateOf(run.Manifest.MatrixFile, run.Manifest.MatrixText)
+		if err != nil {
+			return g, usage("%w", err)
+		}
+		if len(stated.Thresholds) > 0 {
+			g = stated // the last run's count
+		}
+	}
+	for _, t := range given.Thresholds {
+		g.Thresholds = slices.DeleteFunc(g.Thresholds,
+			func(x experiment.Threshold) bool { return x.Metric == t.Metric })
+		g.Thresholds = append(g.Thresholds, t)
+	}
+	if f.gate {
+		return g.OrDefault(), nil
+	}
+	if !f.gate && len(given.Thresholds) == 0 {
+		return experiment.Gate{}, nil
+	}
+	return g, nil
 }

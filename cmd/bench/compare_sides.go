@@ -17,7 +17,7 @@ import (
 )
 
 // compared compares two runs, or the two parts of one.
-func (c *cli) compared(f *compareFlags, args []string, o compare.Options) (*compare.Comparison, error) {
+func (f *compareFlags) compared(c *cli, args []string, o compare.Options) (*compare.Comparison, error) {
 	var sides []compare.Side
 	for _, arg := range args {
 		side, err := foreign.LoadSide(arg)
@@ -32,7 +32,7 @@ func (c *cli) compared(f *compareFlags, args []string, o compare.Options) (*comp
 	case err != nil:
 		return nil, err
 	case len(args) == 2:
-		err = c.apart(&base, changed)
+		err = apart(&base, changed, c.stderr)
 	case len(base.Runs) > 1:
 		err = usage("%s matches %d runs\nhint: name one run, to compare its endpoints; or two arguments: BASE NEW",
 			args[0], len(base.Runs))
@@ -65,7 +65,7 @@ func (f *compareFlags) measured(sides ...compare.Side) error {
 	return nil
 }
 
-func (c *cli) comparedWithEarlier(f *compareFlags, run compare.Run, o compare.Options) (*compare.Comparison, error) {
+func (f *compareFlags) withEarlier(run compare.Run, o compare.Options) (*compare.Comparison, error) {
 	var err error
 	if o.Gate, err = f.thresholdsOf(compare.Side{Runs: []compare.Run{run}}, o.Gate); err != nil {
 		return nil, err
@@ -85,14 +85,14 @@ func (c *cli) comparedWithEarlier(f *compareFlags, run compare.Run, o compare.Op
 
 // keepGate writes the gate's result to the run's gate.json, if the gate is the one of the matrix: a trial with other
 // thresholds must not change which runs are a base.
-func (c *cli) keepGate(f *compareFlags, run compare.Run, result *compare.Comparison) error {
+func (f *compareFlags) keepGate(stderr io.Writer, run compare.Run, result *compare.Comparison) error {
 	switch {
 	case !f.gate:
 		return nil
 	case run.Gate != nil && run.Gate.Accepted:
 		return nil
 	case len(f.thresholds) > 0 || len(f.allow) > 0:
-		fmt.Fprintln(c.stderr, "note: gate.json not written: --threshold and --allow change the gate of the matrix")
+		fmt.Fprintln(stderr, "note: gate.json not written: --threshold and --allow change the gate of the matrix")
 		return nil
 	}
 	kept := result.Record(run.Manifest.Run)
@@ -109,7 +109,7 @@ func writeGate(run compare.Run, g any) error {
 }
 
 // apart removes the runs of changed from base: a glob of all nights also matches the last one.
-func (c *cli) apart(base *compare.Side, changed compare.Side) error {
+func apart(base *compare.Side, changed compare.Side, stderr io.Writer) error {
 	both := slices.DeleteFunc(slices.Clone(base.Runs), func(r compare.Run) bool { return !contains(changed, r) })
 	if len(both) == 0 {
 		return nil
@@ -120,7 +120,7 @@ func (c *cli) apart(base *compare.Side, changed compare.Side) error {
 	}
 	base.Runs = slices.DeleteFunc(base.Runs, func(r compare.Run) bool { return contains(changed, r) })
 	for _, r := range both {
-		fmt.Fprintf(c.stderr, "note: %s is on both sides: removed from BASE\n", r.Name)
+		fmt.Fprintf(stderr, "note: %s is on both sides: removed from BASE\n", r.Name)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func ofSystems(f *compareFlags, args []string, result *compare.Comparison) bool 
 }
 
 // sideBySide writes the report of two runs; shown is false if they have no workload with an SLO in common.
-func (c *cli) sideBySide(f *compareFlags, args []string, result *compare.Comparison) (shown bool, err error) {
+func (f *compareFlags) sideBySide(c *cli, args []string, result *compare.Comparison) (shown bool, err error) {
 	var runs []*report.Run
 	for _, path := range args {
 		run, err := foreign.Load(path)
@@ -167,11 +167,11 @@ func (c *cli) sideBySide(f *compareFlags, args []string, result *compare.Compari
 	if o.format == "html" {
 		o.file = cmp.Or(o.file, "comparison.html")
 	}
-	return true, c.report(&reportFlags{output: o}, args)
+	return true, (&reportFlags{output: o}).report(c, args)
 }
 
-// accept writes a gate.json that makes a run the first of a new base.
-func (c *cli) accept(arg string) error {
+// acceptLevel writes a gate.json that makes a run the first of a new base.
+func acceptLevel(arg string, stdout io.Writer) error {
 	run, err := foreign.LoadNew(arg)
 	if err != nil {
 		return usage("%w", err)
@@ -182,6 +182,6 @@ func (c *cli) accept(arg string) error {
 	if err := writeGate(run, g); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.stdout, "accepted: %s begins a new base\n", run.Name)
+	_, err = fmt.Fprintf(stdout, "accepted: %s begins a new base\n", run.Name)
 	return err
 }

@@ -15,7 +15,7 @@ import (
 	"bench/sweep"
 )
 
-func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error {
+func (f *sweepFlags) conclude(c *cli, result *sweep.Result, runErr error) error {
 	if result == nil || result.Dir == "" {
 		if endpoint.Interrupted(runErr) {
 			return errInterruptedEarly
@@ -32,11 +32,10 @@ func (c *cli) conclude(result *sweep.Result, runErr error, f *sweepFlags) error 
 	}
 	switch {
 	case endpoint.Interrupted(runErr) && f.watch.interval > 0: // bench tile does not resume
-		return &exitError{codeInterrupted, fmt.Errorf("interrupted: finished rows are kept in %s", result.Dir)}
+		return interrupted("interrupted: finished rows are kept in %s", result.Dir)
 	case endpoint.Interrupted(runErr):
-		return &exitError{codeInterrupted,
-			fmt.Errorf("interrupted: finished rows are kept in %s\nhint: resume with: %s", result.Dir,
-				c.resumeCommand(result.Dir))}
+		return interrupted("interrupted: finished rows are kept in %s\nhint: resume with: %s", result.Dir,
+			c.resumeCommand(result.Dir))
 	case runErr != nil:
 		return runErr
 	case err != nil:

@@ -23,50 +23,53 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/target"
 	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 // connect reaches a server and finds its roofline. simulator describes a simulated server; empty: it is none.
-func (c *cli) connect(ctx context.Context, to *sweepInput, base,
+func (in *sweepInput) connect(ctx context.Context, c *cli, base,
 	simulator string) (*endpoint.Server, record.RooflineSource, error) {
-	server, err := c.reach(ctx, to, base)
+	server, err := in.reach(ctx, c, base)
 	if err != nil {
 		return nil, record.RooflineSource{}, err
 	}
-	sizing, err := sizeTiles(to.m.Points, experiment.Machine{
-		Models: to.models, Model: server.Info.Model, CacheTokens: server.CacheTokens(),
+	sizing, err := sizeTiles(in.m.Points, experiment.Machine{
+		Models: in.models, Model: server.Info.Model, CacheTokens: server.CacheTokens(),
 	})
 	if err != nil {
 		server.Close()
 		return nil, record.RooflineSource{}, err
 	}
 	server.MarkSimulated(simulator)
-	c.describeTiling(to, server, sizing)
-	if err := c.beginQuick(to, server); err != nil {
-		server.Close()
-		return nil, record.RooflineSource{}, err
+	in.describeTiling(c.stdout, server, sizing)
+	if in.quick != nil {
+		if err := in.quick.begin(in, server, c.stderr); err != nil {
+			server.Close()
+			return nil, record.RooflineSource{}, err
+		}
 	}
 	server.Selftest = savedSelftest(c.stderr)
-	source := record.NewRooflineSource(to.models, to.hardware, server.Info.Model, to.m.Target)
-	if to.m.Target.Hardware != "" && source.Missing() != "" {
+	source := record.NewRooflineSource(in.models, in.hardware, server.Info.Model, in.m.Target)
+	if in.m.Target.Hardware != "" && source.Missing() != "" {
 		fmt.Fprintln(c.stderr, safe("note: rows have no roofline: "+source.Missing()))
 	}
 	return server, source, nil
 }
 
 // servers sets o.Server, or for variants o.Reach. stop closes the server.
-func (c *cli) servers(ctx context.Context, in *sweepInput, o *sweep.Options) (stop func(), err error) {
+func (in *sweepInput) servers(ctx context.Context, c *cli, o *sweep.Options) (stop func(), err error) {
 	if m := in.m; m.Varies() {
 		self, err := os.Executable()
 		if err != nil {
 			return nil, fmt.Errorf("finding the bench program, which also guards servers: %w", err)
 		}
 		o.Guard = []string{self, "guard"}
-		o.Reach = func(ctx context.Context, v *sweep.Variant) (*endpoint.Server, record.RooflineSource, error) {
+		o.Reach = func(ctx context.Context, v *matrix.Variant) (*endpoint.Server, record.RooflineSource, error) {
 			base, err := target.BaseURL(cmp.Or(v.Endpoint, m.Target.Endpoint))
 			if err != nil {
 				return nil, record.RooflineSource{}, usage("the endpoint: %w", err)
 			}
-			return c.connect(ctx, in, base, "")
+			return in.connect(ctx, c, base, "")
 		}
 		return func() {}, nil
 	}
@@ -75,7 +78,7 @@ func (c *cli) servers(ctx context.Context, in *sweepInput, o *sweep.Options) (st
 		return nil, err
 	}
 	began := time.Now()
-	if o.Server, o.Roofline, err = c.connect(ctx, in, base, simulator); err != nil {
+	if o.Server, o.Roofline, err = in.connect(ctx, c, base, simulator); err != nil {
 		end()
 		return nil, err
 	}
@@ -122,13 +125,13 @@ func (in *sweepInput) target(ctx context.Context) (base, simulator string, stop 
 	return "http://" + l.Addr().String() + "/v1", server.Describe(), stop, nil
 }
 
-func (c *cli) reach(ctx context.Context, to *sweepInput, base string) (*endpoint.Server, error) {
-	m, f, key := to.m, to.sweepFlags, to.key
-	picked, err := pickRows(m, f.only)
+func (in *sweepInput) reach(ctx context.Context, c *cli, base string) (*endpoint.Server, error) {
+	m, f, key := in.m, in.sweepFlags, in.key
+	picked, err := m.Pick(f.only)
 	if err != nil {
 		return nil, err
 	}
-	server, err := c.reachFor(ctx, picked, m.Target, base, key, to.classKeys, cmp.Or(m.Server.StartTimeout, maxLoading))
+	server, err := c.reachFor(ctx, picked, m.Target, base, key, in.classKeys, cmp.Or(m.Server.StartTimeout, maxLoading))
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, errInterruptedEarly

@@ -107,13 +107,21 @@ func listenOn(ctx context.Context, address, flag, example string) (net.Listener,
 		address = "127.0.0.1" + address
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-	if err != nil {
-		if _, notPort := strconv.ParseUint(address, 10, 16); notPort == nil {
-			example = ":" + address
-		}
-		return nil, listenError(flag, example, err)
+	if err == nil {
+		return l, nil
 	}
-	return l, nil
+	if _, notPort := strconv.ParseUint(address, 10, 16); notPort == nil {
+		example = ":" + address
+	}
+	code := codeUsage
+	// The machine refuses the address now, and another time or with another user may not.
+	for _, refused := range []error{syscall.EADDRINUSE, syscall.EACCES, syscall.EADDRNOTAVAIL} {
+		if errors.Is(err, refused) {
+			code = codeFailed
+		}
+	}
+	err = fmt.Errorf("%s: %w\nhint: choose another address, such as %s %s", flag, err, flag, example)
+	return nil, &exitError{code, err}
 }
 
 // warnOpen warns of a listener that other machines reach.
@@ -121,16 +129,4 @@ func (c *cli) warnOpen(l net.Listener, flag, effect string) {
 	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
 		fmt.Fprintf(c.stderr, "warning: %s %s is open to the network%s\n", flag, l.Addr(), effect)
 	}
-}
-
-// listenError is the error of a flag whose address cannot be listened on: of usage (exit code 2), unless the machine
-// refuses the address now, and another time or with another user may not.
-func listenError(flag, example string, err error) error {
-	code := codeUsage
-	for _, refused := range []error{syscall.EADDRINUSE, syscall.EACCES, syscall.EADDRNOTAVAIL} {
-		if errors.Is(err, refused) {
-			code = codeFailed
-		}
-	}
-	return &exitError{code, fmt.Errorf("%s: %w\nhint: choose another address, such as %s %s", flag, err, flag, example)}
 }

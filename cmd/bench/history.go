@@ -37,9 +37,9 @@ DIR/` + compare.IndexName + ` caches what was read; it can be deleted at any tim
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if f.decisions {
-				return c.decisions(f.output, args[0])
+				return f.listDecisions(c, args[0])
 			}
-			return c.history(f.output, args[0])
+			return f.history(c, args[0])
 		},
 	}
 	f.register(cmd.Flags(), "(default for html: DIR/history.html)", "text", "html", "md", "json")
@@ -53,8 +53,9 @@ type historyFlags struct {
 	decisions bool
 }
 
-func (c *cli) history(o output, dir string) error {
-	nights, err := c.nights(dir)
+func (f *historyFlags) history(c *cli, dir string) error {
+	o := f.output
+	nights, err := nightsBelow(dir, c.stderr)
 	if err != nil {
 		return err
 	}
@@ -70,11 +71,12 @@ func (c *cli) history(o output, dir string) error {
 	}[o.format])
 }
 
-func (c *cli) decisions(o output, dir string) error {
+func (f *historyFlags) listDecisions(c *cli, dir string) error {
+	o := f.output
 	if !slices.Contains(textOrJSON, o.format) {
 		return usage("--decisions has no format %s\nhint: use text, json", o.format)
 	}
-	nights, err := c.nights(dir)
+	nights, err := nightsBelow(dir, c.stderr)
 	if err != nil {
 		return err
 	}
@@ -93,8 +95,8 @@ func (c *cli) decisions(o output, dir string) error {
 	})
 }
 
-// nights reads the runs below a directory that its index does not have, and writes the index.
-func (c *cli) nights(dir string) ([]compare.Night, error) {
+// nightsBelow reads the runs below a directory that its index does not have, and writes the index.
+func nightsBelow(dir string, stderr io.Writer) ([]compare.Night, error) {
 	index := filepath.Join(dir, compare.IndexName)
 	files := os.DirFS(dir)
 	old := compare.ReadIndex(files)
@@ -114,7 +116,7 @@ func (c *cli) nights(dir string) ([]compare.Night, error) {
 		return known.Nights, nil
 	}
 	if err := writeWhole(index, func(w io.Writer) error { return json.NewEncoder(w).Encode(known) }); err != nil {
-		fmt.Fprintln(c.stderr, "note: cannot write the history's index: "+err.Error())
+		fmt.Fprintln(stderr, "note: cannot write the history's index: "+err.Error())
 	}
 	return known.Nights, nil
 }

@@ -28,7 +28,7 @@ script. docs/coming-from.md has a table for each tool.`,
   bench import config.yml   # inference-perf`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			m, err := c.imported(args)
+			m, err := imported(args, c.stdin)
 			if err != nil {
 				return usage("%w", err)
 			}
@@ -44,14 +44,14 @@ script. docs/coming-from.md has a table for each tool.`,
 }
 
 // imported makes a matrix of the words of a command, of a text, or of a file.
-func (c *cli) imported(args []string) (*peers.Matrix, error) {
+func imported(args []string, stdin io.Reader) (*peers.Matrix, error) {
 	if len(args) > 1 {
 		return peers.Words(args, readShort)
 	}
 	text := args[0]
 	switch {
 	case text == "-":
-		all, err := io.ReadAll(io.LimitReader(c.stdin, mostImported))
+		all, err := io.ReadAll(io.LimitReader(stdin, mostImported))
 		if err != nil {
 			return nil, fmt.Errorf("reading standard input: %w", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,12 +23,12 @@ and to copy from. Files that exist stay as they are.`,
 		Example: `  bench init && bench sweep matrices/chat.toml   # the simulated server
   bench init && ls matrices`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return c.writeMatrices(root.Matrices) },
+		RunE: func(*cobra.Command, []string) error { return writeMatrices(root.Matrices, c.stdout, c.stderr) },
 	}
 }
 
 // writeMatrices writes the files of shipped below this directory, but never over another file.
-func (c *cli) writeMatrices(shipped fs.FS) error {
+func writeMatrices(shipped fs.FS, stdout, stderr io.Writer) error {
 	wrote := 0
 	err := fs.WalkDir(shipped, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -42,7 +43,7 @@ func (c *cli) writeMatrices(shipped fs.FS) error {
 			wrote++
 		case errors.Is(err, fs.ErrExist):
 			if own, _ := os.ReadFile(name); !bytes.Equal(own, text) {
-				fmt.Fprintf(c.stderr, "note: %s stays as it is: it differs from the one that bench ships\n", name)
+				fmt.Fprintf(stderr, "note: %s stays as it is: it differs from the one that bench ships\n", name)
 			}
 		default:
 			return fmt.Errorf("writing the matrices: %w", err)
@@ -52,7 +53,7 @@ func (c *cli) writeMatrices(shipped fs.FS) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.stdout,
+	_, err = fmt.Fprintf(stdout,
 		"%d files written to matrices\nnext: bench sweep matrices/chat.toml --endpoint URL; without --endpoint, a simulated server\n", wrote)
 	return err
 }

@@ -14,7 +14,7 @@ import (
 	"bench/experiment"
 	"bench/experiment/target"
 	shell "bench/experiment/text"
-	"bench/sweep"
+	"bench/sweep/matrix"
 	"bench/sweep/peers"
 )
 
@@ -122,13 +122,13 @@ func redacted(args []string) []string {
 		case isSecret(before):
 			a = mask
 		case before == "--set":
-			a = sweep.MaskSecrets(a)
+			a = matrix.MaskSecrets(a)
 		case before == "--rev":
 			a = redactedCommand(a)
 		case joined && flag == "--rev":
 			a = flag + "=" + redactedCommand(value)
 		case joined && flag == "--set":
-			a = flag + "=" + sweep.MaskSecrets(value)
+			a = flag + "=" + matrix.MaskSecrets(value)
 		case !strings.HasPrefix(a, "-") || !joined:
 			a = redactURL(before, a)
 		case isSecret(flag):
@@ -167,7 +167,7 @@ func redactedWords(words []string) (shown, secrets []string) {
 			}
 		}
 		if shown[i] == word {
-			shown[i] = sweep.MaskSecrets(word)
+			shown[i] = matrix.MaskSecrets(word)
 		}
 		if shown[i] != word {
 			secrets = append(secrets, strings.Trim(without(word, shown[i]), `"'`))

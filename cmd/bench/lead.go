@@ -87,7 +87,7 @@ type crew struct {
 	end    func(reason string)
 }
 
-func (c *cli) lead(ctx context.Context, f *leadFlags) (*crew, error) {
+func (f *leadFlags) lead(ctx context.Context, c *cli) (*crew, error) {
 	tokens, err := readTokens(f.token)
 	if err != nil {
 		return nil, err

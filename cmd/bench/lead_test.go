@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/sweep/workers"
@@ -151,7 +153,8 @@ func TestWorkFlags(t *testing.T) {
 			t.Setenv(tokenEnv, "t")
 			var w *workers.Worker
 			f := &workFlags{}
-			fl := f.flags()
+			fl := pflag.NewFlagSet("work", pflag.ContinueOnError)
+			f.register(fl)
 			err := fl.Parse(append([]string{"--join", "http://leader:9470"}, c.args...))
 			if err == nil {
 				w, err = f.worker()

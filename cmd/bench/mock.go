@@ -3,8 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"text/tabwriter"
 
@@ -13,7 +13,7 @@ import (
 	"bench/experiment/hostile"
 	"bench/experiment/mock"
 	"bench/experiment/text"
-	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 type mockFlags struct {
@@ -57,13 +57,13 @@ when it answers a completion; a request or a file is written to standard output.
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.hostile != "" {
-				return c.hostile(cmd, f)
+				return f.play(cmd.Context(), c.stdout)
 			}
-			config, err := c.mockConfig(f, args)
+			config, err := f.config(c.stderr, args)
 			if err != nil {
 				return err
 			}
-			return c.mock(cmd.Context(), config, f.listen)
+			return f.serve(cmd.Context(), c.stdout, config)
 		},
 	}
 	fl := cmd.Flags()
@@ -76,10 +76,10 @@ when it answers a completion; a request or a file is written to standard output.
 	return cmd
 }
 
-func (c *cli) mockConfig(f *mockFlags, files []string) (mock.Config, error) {
+func (f *mockFlags) config(stderr io.Writer, files []string) (mock.Config, error) {
 	var config mock.Config
 	var err error
-	if config.Models, config.Devices, err = readTables(c.stderr); err != nil {
+	if config.Models, config.Devices, err = readTables(stderr); err != nil {
 		return config, err
 	}
 	file, text := "bench mock", []byte("[mock]\n")
@@ -92,7 +92,7 @@ func (c *cli) mockConfig(f *mockFlags, files []string) (mock.Config, error) {
 	typed := []override{{"--model", "mock.model", quoted(f.model)},
 		{"--hardware", "mock.hardware", quoted(f.hardware)}, {"--gpus", "mock.gpus", number(float64(f.gpus))}}
 	set := append(overridesOf(typed), f.set...)
-	m, err := sweep.ParseServer(file, text, set, sweep.Extension{Table: "mock", Into: &config})
+	m, err := matrix.ParseServer(file, text, set, matrix.Extension{Table: "mock", Into: &config})
 	if err != nil {
 		return config, matrixError(asTyped(err, typed))
 	}
@@ -100,26 +100,26 @@ func (c *cli) mockConfig(f *mockFlags, files []string) (mock.Config, error) {
 	return config, nil
 }
 
-func (c *cli) mock(ctx context.Context, config mock.Config, listen string) error {
+func (f *mockFlags) serve(ctx context.Context, stdout io.Writer, config mock.Config) error {
 	server, err := mock.New(config)
 	if err != nil {
 		return usage("%w", err)
 	}
-	l, err := listenOn(ctx, listen, "--listen", "127.0.0.1:0")
+	l, err := listenOn(ctx, f.listen, "--listen", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stdout, "%s\nlistening on http://%s\n", server.Describe(), l.Addr())
+	fmt.Fprintf(stdout, "%s\nlistening on http://%s\n", server.Describe(), l.Addr())
 	if err := server.Serve(ctx, l); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serving: %w", err)
 	}
-	return &exitError{codeInterrupted, errors.New("")}
+	return errEnded
 }
 
-// hostile plays a case of the hostile corpus, or lists them.
-func (c *cli) hostile(cmd *cobra.Command, f *mockFlags) error {
+// play plays a case of the hostile corpus, or lists them.
+func (f *mockFlags) play(ctx context.Context, stdout io.Writer) error {
 	if f.hostile == "list" {
-		w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
+		w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 		for _, x := range hostile.Cases() {
 			fmt.Fprintf(w, "%s\t%s\t%s\n", x.Name, x.Kind, x.Text)
 		}
@@ -130,17 +130,17 @@ func (c *cli) hostile(cmd *cobra.Command, f *mockFlags) error {
 	case !ok:
 		return unknownHostile(f.hostile)
 	case x.Kind != hostile.Server:
-		return x.Write(c.stdout)
+		return x.Write(stdout)
 	}
-	l, err := listenOn(cmd.Context(), f.listen, "--listen", "127.0.0.1:0")
+	l, err := listenOn(ctx, f.listen, "--listen", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stdout, "hostile server %s: %s\nlistening on http://%s\n", x.Name, x.Text, l.Addr())
-	if err := x.Serve(cmd.Context(), l); err != nil {
+	fmt.Fprintf(stdout, "hostile server %s: %s\nlistening on http://%s\n", x.Name, x.Text, l.Addr())
+	if err := x.Serve(ctx, l); err != nil {
 		return fmt.Errorf("serving: %w", err)
 	}
-	return &exitError{codeInterrupted, errors.New("")}
+	return errEnded
 }
 
 func unknownHostile(name string) error {

@@ -7,11 +7,11 @@ import (
 
 	"bench/experiment/text"
 	"bench/report"
-	"bench/sweep"
 	"bench/sweep/forecast"
+	"bench/sweep/matrix"
 )
 
-func planText(m *sweep.Matrix, k forecast.Known, screen report.Screen) (string, error) {
+func planText(m *matrix.Matrix, k forecast.Known, screen report.Screen) (string, error) {
 	p, err := forecast.NewPlan(m, k)
 	if err != nil {
 		return "", usage("--only: %w", err)

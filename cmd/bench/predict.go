@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"bench/experiment/published"
 	"bench/experiment/roofline"
+	"bench/report"
 	"bench/report/export"
 	"bench/sweep/strict"
 )
@@ -84,7 +86,7 @@ behind the measured curve.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return c.predictMatrix(cmd, f, args[0])
+				return f.predictMatrix(c, cmd, args[0])
 			}
 			if err := checkMatrixFlags(cmd, false); err != nil {
 				return err
@@ -92,7 +94,7 @@ behind the measured curve.`,
 			if f.keys.Target.GPUs == 0 && cmd.Flags().Changed("gpus") {
 				return usage("--gpus is 0\nhint: leave it out, or state a number above 0")
 			}
-			return c.predict(f, cmd.Flags().Changed("batch"))
+			return f.predict(c, cmd.Flags().Changed("batch"))
 		},
 	}
 	f.register(cmd.Flags())
@@ -139,7 +141,7 @@ func (k *predictKeys) work() roofline.Workload {
 	}
 }
 
-func (c *cli) predict(f *predictFlags, batches bool) error {
+func (f *predictFlags) predict(c *cli, batches bool) error {
 	if err := f.readKeys(batches); err != nil {
 		return err
 	}
@@ -147,7 +149,7 @@ func (c *cli) predict(f *predictFlags, batches bool) error {
 		return err
 	}
 	if f.ofConfig() && f.keys.Target.Hardware == "" {
-		return c.modelEntry(f)
+		return f.modelEntry(c)
 	}
 	models, hardware, err := readTables(c.stderr)
 	if err != nil {
@@ -162,10 +164,9 @@ func (c *cli) predict(f *predictFlags, batches bool) error {
 	}
 	p := s.Predict(work)
 	addPublished(&p, s, work)
-	if f.format == "json" {
-		return export.WriteJSON(c.stdout, p)
-	}
-	return roofline.Text(c.stdout, p, screenOf(c.stdout).Columns())
+	return c.write(output{format: f.format}, "", p, func(w io.Writer, screen report.Screen) error {
+		return roofline.Text(w, p, screen.Columns())
+	})
 }
 
 // setup looks up the names in the flags and keys. Its error lists all unknown names.
@@ -220,7 +221,7 @@ func check(s roofline.Setup, work roofline.Workload) error {
 	return nil
 }
 
-func (c *cli) modelEntry(f *predictFlags) error {
+func (f *predictFlags) modelEntry(c *cli) error {
 	m, err := f.readHF(c)
 	if err != nil {
 		return err

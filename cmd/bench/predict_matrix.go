@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -16,10 +15,9 @@ import (
 	"bench/experiment/endpoint"
 	"bench/experiment/mock"
 	"bench/experiment/roofline"
-	"bench/experiment/tune"
-	"bench/experiment/workload"
 	"bench/sweep"
 	"bench/sweep/live"
+	"bench/sweep/matrix"
 	"bench/sweep/predict"
 )
 
@@ -60,11 +58,11 @@ func (t *predictedTable) Check(bad func(key, problem, hint string)) {
 	c.Check(bad)
 }
 
-func (c *cli) predictMatrix(cmd *cobra.Command, f *predictFlags, file string) error {
+func (f *predictFlags) predictMatrix(c *cli, cmd *cobra.Command, file string) error {
 	if err := checkMatrixFlags(cmd, true); err != nil {
 		return err
 	}
-	m, p, err := c.planPrediction(cmd.Context(), f, file)
+	m, p, err := f.plan(cmd.Context(), c, file)
 	if err != nil {
 		return err
 	}
@@ -73,19 +71,19 @@ func (c *cli) predictMatrix(cmd *cobra.Command, f *predictFlags, file string) er
 		Out: f.out, Only: f.only, Client: sweep.Client(v, commit), Command: redacted(c.args),
 	}
 	p.Apply(&o)
-	w := c.watchPrediction(f.format == "json", m)
+	w := f.watcher(c, m)
 	result, err := c.watched(cmd.Context(), m, o, w)
 	if endpoint.Interrupted(err) {
-		err = &exitError{codeInterrupted, errors.New("interrupted: the prediction is incomplete")}
+		err = interrupted("interrupted: the prediction is incomplete")
 	} else {
-		err = c.conclude(result, err, &sweepFlags{watch: watchFlags{json: f.format == "json"}})
+		err = (&sweepFlags{watch: watchFlags{json: f.format == "json"}}).conclude(c, result, err)
 	}
 	w.ended(result)
 	return err
 }
 
 // planPrediction reads a matrix and notes what its prediction lacks.
-func (c *cli) planPrediction(ctx context.Context, f *predictFlags, file string) (*sweep.Matrix, *predict.Plan, error) {
+func (f *predictFlags) plan(ctx context.Context, c *cli, file string) (*matrix.Matrix, *predict.Plan, error) {
 	models, hardware, err := readTables(c.stderr)
 	if err != nil {
 		return nil, nil, err
@@ -100,8 +98,8 @@ func (c *cli) planPrediction(ctx context.Context, f *predictFlags, file string) 
 	if err := errors.Join(checkEngine(base.Engine), f.target(m, &base, models, hardware)); err != nil {
 		return nil, nil, err
 	}
-	if _, err := pickRows(m, f.only); err != nil {
-		return nil, nil, err
+	if _, err := m.Pick(f.only); err != nil {
+		return nil, nil, usage("%w", err)
 	}
 	p, err := predict.New(m, base)
 	if err != nil {
@@ -113,9 +111,9 @@ func (c *cli) planPrediction(ctx context.Context, f *predictFlags, file string) 
 	return m, p, nil
 }
 
-// watchPrediction shows each row when it is done: how long the rest takes depends on this machine.
-func (c *cli) watchPrediction(json bool, m *sweep.Matrix) watcher {
-	if json {
+// watcher shows each row when it is done: how long the rest takes depends on this machine.
+func (f *predictFlags) watcher(c *cli, m *matrix.Matrix) watcher {
+	if f.format == "json" {
 		e := live.NewMessages(c.stdout, m, nil)
 		return watcher{e.Event, c.stderr, e.Stop, e.End}
 	}
@@ -130,7 +128,7 @@ func (c *cli) watchPrediction(json bool, m *sweep.Matrix) watcher {
 // target completes [target] by the flags, and checks that it names a model and hardware. A matrix for the simulated
 // server has its model and its limits in [mock]; of another server [mock] states the reasoning only.
 func (f *predictFlags) target(
-	m *sweep.Matrix, base *mock.Config, models roofline.Models, hardware roofline.Hardware,
+	m *matrix.Matrix, base *mock.Config, models roofline.Models, hardware roofline.Hardware,
 ) error {
 	t := &m.Target
 	if !m.Simulated() {
@@ -170,7 +168,7 @@ func (f *predictFlags) target(
 }
 
 // asMock completes [target] for the simulated server of the matrix, with its own step times.
-func (f *predictFlags) asMock(m *sweep.Matrix, base *mock.Config) error {
+func (f *predictFlags) asMock(m *matrix.Matrix, base *mock.Config) error {
 	if base.TTFT > 0 || base.ITL > 0 {
 		return usage("[mock] of %s has fixed times, which do not depend on the load: nothing to predict\n"+
 			"hint: write step_base = \"10ms\" in place of ttft and itl, "+
@@ -182,49 +180,4 @@ func (f *predictFlags) asMock(m *sweep.Matrix, base *mock.Config) error {
 		Models: base.Models, Model: m.Target.Model, CacheTokens: base.KVTokens(),
 	})
 	return err
-}
-
-// prior orders the settings of a race of all combinations by the throughput of the simulated engine, in virtual time: a
-// saturated closed loop for each. It is nil if the matrix names no model and hardware that bench knows.
-func (in *sweepInput) prior(ctx context.Context) []float64 {
-	m := *in.m
-	if m.Tune == nil || m.Tune.Order != tune.All || m.Tune.Goal != tune.MaxLoad {
-		return nil
-	}
-	model, errModel := in.models.Find(m.Target.Model)
-	device, errDevice := in.hardware.Find(m.Target.Hardware)
-	if errModel != nil || errDevice != nil {
-		return nil
-	}
-	m.Target.Model, m.Target.Hardware, m.Target.GPUs = model.ID, device.ID, max(m.Target.GPUs, 1)
-	m.Points = slices.Clone(m.Points)
-	for i := range m.Points {
-		s := &m.Points[i]
-		const workers, requests = 128, 256
-		s.Search, s.Rate, s.Arrival, s.Burstiness = nil, 0, workload.Arrival{}, 0
-		s.Load = workload.Load{Concurrency: workers, Requests: requests}
-	}
-	p, err := predict.New(&m, mock.Config{Models: in.models, Devices: in.hardware})
-	if err != nil {
-		return nil
-	}
-	night, err := p.Night(ctx, "prior", "prior", func(*experiment.Spec) float64 { return 1 })
-	if err != nil {
-		return nil
-	}
-	known, mean := map[string]float64{}, 0.0
-	for _, row := range night.Rows {
-		x := math.Log(max(row.Summary.Throughput.RequestsPerS, 1e-3))
-		known[row.Spec.Variant] = x
-		mean += x / float64(len(night.Rows))
-	}
-	var scores []float64
-	for _, v := range m.Variants {
-		x, ok := known[v.Name]
-		if !ok { // the simulated engine lacks it
-			x = mean
-		}
-		scores = append(scores, x)
-	}
-	return scores
 }

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,7 +15,7 @@ import (
 
 	"bench/experiment/server"
 	"bench/experiment/unit"
-	"bench/report/export"
+	"bench/report"
 	"bench/report/referee"
 	"bench/sweep"
 )
@@ -54,7 +54,7 @@ each token, an event without data, and one without text.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			return c.referee(cmd.Context(), f)
+			return f.referee(cmd.Context(), c)
 		},
 	}
 	fl := cmd.Flags()
@@ -94,7 +94,7 @@ func (f *refereeFlags) check() error {
 	return wrong.err()
 }
 
-func (c *cli) referee(ctx context.Context, f *refereeFlags) error {
+func (f *refereeFlags) referee(ctx context.Context, c *cli) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding the bench program, which also guards processes: %w", err)
@@ -119,17 +119,15 @@ func (c *cli) referee(ctx context.Context, f *refereeFlags) error {
 	card, err := referee.Run(ctx, f.Config)
 	switch {
 	case ctx.Err() != nil:
-		return &exitError{codeInterrupted, errors.New("interrupted: there is no card")}
+		return interrupted("interrupted: there is no card")
 	case err != nil:
 		return fmt.Errorf("the referee: %w", err)
 	}
 	card.Command = shown
 	fmt.Fprintln(c.stderr, safe("results of the load generator: "+f.Out))
-	if f.format == "json" {
-		err = export.WriteJSON(c.stdout, card)
-	} else {
-		err = card.Text(c.stdout, screenOf(c.stdout).Columns())
-	}
+	err = c.write(output{format: f.format}, "", card, func(w io.Writer, screen report.Screen) error {
+		return card.Text(w, screen.Columns())
+	})
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -43,7 +43,7 @@ nights have the same noise, whatever is planted.`,
   bench rehearse matrices/nightly.toml --nights 60 --seed 2     # quiet nights: how many false alarms?
   bench rehearse nightly.toml --model llama-3.1-8b --hardware h100-sxm --change 4%@14`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.rehearse(cmd.Context(), f, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.rehearse(cmd.Context(), c, args[0]) },
 	}
 	fl := cmd.Flags()
 	fl.IntVar(&f.story.Nights, "nights", 24, "number of nights")
@@ -60,11 +60,11 @@ nights have the same noise, whatever is planted.`,
 	return cmd
 }
 
-func (c *cli) rehearse(ctx context.Context, f *rehearseFlags, file string) error {
+func (f *rehearseFlags) rehearse(ctx context.Context, c *cli, file string) error {
 	if err := f.readStory(); err != nil {
 		return err
 	}
-	m, p, err := c.planPrediction(ctx, &f.predictFlags, file)
+	m, p, err := f.predictFlags.plan(ctx, c, file)
 	if err != nil {
 		return err
 	}
@@ -81,17 +81,17 @@ func (c *cli) rehearse(ctx context.Context, f *rehearseFlags, file string) error
 		if m.Job == "green" {
 			answer, _, _ = strings.Cut(answer, ":")
 		}
-		return c.morningLine(m.Night, m.Truth, m.Job, answer)
+		return morningLine(c.stdout, m.Night, m.Truth, m.Job, answer)
 	}
 	if f.format == "json" {
 		each = func(*rehearse.Morning) error { return nil }
-	} else if err := c.morningLine("night", "planted", "job", "gate"); err != nil {
+	} else if err := morningLine(c.stdout, "night", "planted", "job", "gate"); err != nil {
 		return err
 	}
 	result, err := rehearse.Rehearse(ctx, &f.story, m.Gate.OrDefault(), measure, each)
 	switch {
 	case endpoint.Interrupted(err):
-		return &exitError{codeInterrupted, errors.New("interrupted: the rehearsal is incomplete")}
+		return interrupted("interrupted: the rehearsal is incomplete")
 	case err != nil:
 		return err
 	}
@@ -134,9 +134,9 @@ func measureNight(ctx context.Context, p *predict.Plan, s *rehearse.Story, night
 	return compare.Run{Name: name, Run: *n}, nil
 }
 
-func (c *cli) morningLine(night any, truth, job, answer string) error {
+func morningLine(w io.Writer, night any, truth, job, answer string) error {
 	lead := fmt.Sprintf("%5v  %-16s  %-5s ", night, truth, job)
-	lines := text.Wrap(lead, safe(answer), strings.Repeat(" ", len(lead)+1), screenOf(c.stdout).Columns())
-	_, err := fmt.Fprintln(c.stdout, strings.Join(lines, "\n"))
+	lines := text.Wrap(lead, safe(answer), strings.Repeat(" ", len(lead)+1), screenOf(w).Columns())
+	_, err := fmt.Fprintln(w, strings.Join(lines, "\n"))
 	return err
 }

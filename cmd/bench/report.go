@@ -20,6 +20,7 @@ import (
 	"bench/report/foreign"
 	"bench/report/page"
 	"bench/sweep"
+	"bench/sweep/matrix"
 	"bench/sweep/strict"
 )
 
@@ -78,7 +79,7 @@ and --precision add the roofline to a run that was measured without it, or with 
 					return err
 				}
 			}
-			return c.report(f, args)
+			return f.report(c, args)
 		},
 	}
 	fl := cmd.Flags()
@@ -143,7 +144,7 @@ func formatNames() (out []string) {
 	return out
 }
 
-func (c *cli) report(f *reportFlags, paths []string) error {
+func (f *reportFlags) report(c *cli, paths []string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
@@ -161,7 +162,7 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 		runs = report.LayBehind(all)
 	}
 	if f.again() {
-		if err := c.evaluateAgain(f, all); err != nil {
+		if err := f.evaluateAgain(c.stderr, all); err != nil {
 			return err
 		}
 	}
@@ -183,7 +184,7 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 	}
 	var err error
 	if format.files != nil {
-		err = c.deliverFiles(f, format, runs)
+		err = f.deliverFiles(c, format, runs)
 	} else {
 		err = c.deliver(f.file, "report", func(w io.Writer) error {
 			return format.write(w, runs, screen, f.findings)
@@ -196,7 +197,7 @@ func (c *cli) report(f *reportFlags, paths []string) error {
 }
 
 // deliverFiles writes a format of several files to the folder -o. One file can go to stdout.
-func (c *cli) deliverFiles(f *reportFlags, format reportFormat, runs []*report.Run) error {
+func (f *reportFlags) deliverFiles(c *cli, format reportFormat, runs []*report.Run) error {
 	files, err := format.files(runs...)
 	if err != nil {
 		return err
@@ -232,10 +233,10 @@ func (f *reportFlags) check() error {
 	return nil
 }
 
-func (c *cli) evaluateAgain(f *reportFlags, runs []*report.Run) error {
+func (f *reportFlags) evaluateAgain(stderr io.Writer, runs []*report.Run) error {
 	if f.on.Hardware != "" && !slices.ContainsFunc(runs,
 		func(r *report.Run) bool { return r.Manifest.Target.GPUs > 0 }) {
-		assumeGPU(&f.on, c.stderr)
+		assumeGPU(&f.on, stderr)
 	}
 	by := report.Evaluation{Given: f.slo, Target: f.on}
 	if _, commit := version(); !f.recompute && !strings.HasSuffix(commit, "+changes") {
@@ -249,7 +250,7 @@ func (c *cli) evaluateAgain(f *reportFlags, runs []*report.Run) error {
 		by.Limits = limits.Apply
 	}
 	var err error
-	if by.Models, by.Hardware, err = readTables(c.stderr); err != nil {
+	if by.Models, by.Hardware, err = readTables(stderr); err != nil {
 		return err
 	}
 	if f.onHardware() {
@@ -288,8 +289,8 @@ func (f *reportFlags) checkRoofline(runs []*report.Run, by report.Evaluation) er
 	return nil
 }
 
-func limitsFor(given string, runs []*report.Run) (*sweep.Limits, error) {
-	limits, err := sweep.ReadLimits(given)
+func limitsFor(given string, runs []*report.Run) (*matrix.Limits, error) {
+	limits, err := matrix.ReadLimits(given)
 	if err != nil {
 		return nil, &exitError{codeUsage, err}
 	}

@@ -12,6 +12,7 @@ import (
 	"bench/experiment/record"
 	"bench/sweep"
 	"bench/sweep/live"
+	"bench/sweep/matrix"
 )
 
 // grid is a terminal with the escapes that the live view uses. Any other escape is an error.
@@ -105,7 +106,7 @@ func liveOnAScreen(t *testing.T) {
 		Size: func() (int, int) { return width, 20 }, Every: time.Second,
 	}
 	points := []experiment.Spec{{Name: "a", Repeat: 1}, {Name: "b", Repeat: 1}}
-	l := live.NewSweep(view, &sweep.Matrix{Name: "m", Points: points}, nil, false)
+	l := live.NewSweep(view, &matrix.Matrix{Name: "m", Points: points}, nil, false)
 	l.Event(sweep.Event{Started: &sweep.Started{Dir: "results/m/1", Total: 2}})
 	time.Sleep(3 * time.Second) // three frames
 	synctest.Wait()
@@ -114,7 +115,7 @@ func liveOnAScreen(t *testing.T) {
 	}
 	fmt.Fprint(view, "note: one\nnote: tw")
 	fmt.Fprint(view, "o\n")
-	l.Event(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Kept: true, Row: &record.Row{ID: "a-r1", Spec: experiment.Spec{Name: "a"}}}})
+	l.Event(sweep.Event{Finished: &sweep.RowEvent{Index: 1, Total: 2, Kept: true, Row: &record.Row{ID: "a-r1", Spec: experiment.Spec{Name: "a"}}}})
 	if got := g.String(); !strings.HasPrefix(got, "results go to results/m/1\nnote: one\nnote: two\n1/2  a  kept\n\nm  1 of 2 rows done") {
 		t.Errorf("lines above the frame:\n%s", got)
 	}

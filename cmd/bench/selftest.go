@@ -14,6 +14,7 @@ import (
 	"bench/experiment/selftest"
 	"bench/experiment/selftest/runner"
 	"bench/experiment/unit"
+	"bench/report"
 	"bench/report/export"
 	"bench/sweep"
 )
@@ -44,7 +45,7 @@ that load.`,
   bench selftest --rates 2000                    # only this rate
   bench selftest --format json > selftest.json`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.selftest(cmd, f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.selftest(c, cmd) },
 	}
 	d := ladderOf(false)
 	fl := cmd.Flags()
@@ -85,7 +86,7 @@ func (f *selftestFlags) steps(fl *pflag.FlagSet) (runner.Ladder, error) {
 	return l, wrong.err()
 }
 
-func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
+func (f *selftestFlags) selftest(c *cli, cmd *cobra.Command) error {
 	ladder, err := f.steps(cmd.Flags())
 	if err != nil {
 		return err
@@ -121,21 +122,18 @@ func (c *cli) selftest(cmd *cobra.Command, f *selftestFlags) error {
 	}
 	switch {
 	case cmd.Context().Err() != nil:
-		return &exitError{codeInterrupted,
-			errors.New("interrupted: the self-test is incomplete, so there is no result")}
+		return interrupted("interrupted: the self-test is incomplete, so there is no result")
 	case err != nil:
 		return fmt.Errorf("the self-test: %w", err)
 	}
-	return c.concludeSelftest(result, f)
+	return f.conclude(c, result)
 }
 
-func (c *cli) concludeSelftest(r *selftest.Result, f *selftestFlags) error {
-	render := func(w io.Writer) error { return selftest.Text(w, r, screenOf(w).Columns()) }
-	asJSON := func(w io.Writer) error { return export.WriteJSON(w, r) }
-	if f.format == "json" {
-		render = asJSON
-	}
-	if err := render(c.stdout); err != nil {
+func (f *selftestFlags) conclude(c *cli, r *selftest.Result) error {
+	err := c.write(output{format: f.format}, "", r, func(w io.Writer, screen report.Screen) error {
+		return selftest.Text(w, r, screen.Columns())
+	})
+	if err != nil {
 		return err
 	}
 	if !r.Measured() {
@@ -147,7 +145,7 @@ func (c *cli) concludeSelftest(r *selftest.Result, f *selftestFlags) error {
 	if err := os.MkdirAll(filepath.Dir(f.save), 0o755); err != nil {
 		return fmt.Errorf("saving the self-test: %w", err)
 	}
-	if err := writeWhole(f.save, asJSON); err != nil {
+	if err := writeWhole(f.save, func(w io.Writer) error { return export.WriteJSON(w, r) }); err != nil {
 		return fmt.Errorf("saving the self-test: %w", err)
 	}
 	fmt.Fprintln(c.stderr, "saved: "+f.save)

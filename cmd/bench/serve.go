@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -36,14 +36,14 @@ DIR/` + compare.IndexName + `, the index that bench history uses too; without wr
 				return usage("serve shows results of a directory, not of %s\nhint: bench %[1]s measures it",
 					target.Redact(args[0]))
 			}
-			return c.serve(cmd.Context(), args[0], address)
+			return serveArchive(cmd.Context(), c, args[0], address)
 		},
 	}
 	listenFlag(cmd.Flags(), &address, "127.0.0.1:8484")
 	return cmd
 }
 
-func (c *cli) serve(ctx context.Context, dir, address string) error {
+func serveArchive(ctx context.Context, c *cli, dir, address string) error {
 	archive, err := browse.Open(dir)
 	if err != nil {
 		return usage("%w\nhint: name the directory of the runs, like results", err)
@@ -61,21 +61,21 @@ func (c *cli) serve(ctx context.Context, dir, address string) error {
 	var reader sync.WaitGroup
 	defer reader.Wait()
 	defer end()
-	reader.Go(func() { c.readArchive(ctx, archive) })
+	reader.Go(func() { readArchive(ctx, archive, c.stdout, c.stderr) })
 	door := listen.Door{Handler: browse.NewServer(archive).Handler()}
 	if err := door.Serve(ctx, l); err != nil && ctx.Err() == nil {
 		return err
 	}
-	return &exitError{codeInterrupted, errors.New("")}
+	return errEnded
 }
 
 // readArchive reads what is new while the pages are served. Its lines say how far it is.
-func (c *cli) readArchive(ctx context.Context, archive *browse.Archive) {
+func readArchive(ctx context.Context, archive *browse.Archive, stdout, stderr io.Writer) {
 	began, shown := time.Now(), 0
 	nights, fresh, err := archive.Update(ctx, func(part browse.Part) {
 		if read := len(part.Nights); read >= 2*shown { // few lines, of any number of runs
 			shown = max(1, read)
-			fmt.Fprintf(c.stdout, "%s of %s below %s read\n", unit.Count(read), unit.Plural(read+part.Left, "run"),
+			fmt.Fprintf(stdout, "%s of %s below %s read\n", unit.Count(read), unit.Plural(read+part.Left, "run"),
 				safe(archive.Dir))
 		}
 	})
@@ -83,12 +83,12 @@ func (c *cli) readArchive(ctx context.Context, archive *browse.Archive) {
 	case err != nil && ctx.Err() != nil:
 		return
 	case err != nil:
-		fmt.Fprintln(c.stderr, message(err))
+		fmt.Fprintln(stderr, message(err))
 		return
 	}
 	if err := archive.IndexError(); err != nil {
-		fmt.Fprintln(c.stderr, safe("note: no index: "+err.Error()))
+		fmt.Fprintln(stderr, safe("note: no index: "+err.Error()))
 	}
-	fmt.Fprintf(c.stdout, "%s below %s; read %s in %s\n", unit.Plural(len(nights), "run"), safe(archive.Dir),
+	fmt.Fprintf(stdout, "%s below %s; read %s in %s\n", unit.Plural(len(nights), "run"), safe(archive.Dir),
 		unit.Count(fresh), time.Since(began).Round(time.Millisecond))
 }

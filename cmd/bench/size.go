@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -18,7 +19,7 @@ import (
 	"bench/experiment/roofline"
 	"bench/experiment/twin"
 	"bench/report/size"
-	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 // defaultSLO is that of a server of which none is known.
@@ -64,7 +65,7 @@ the rows or the recording had are refused.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			return c.size(cmd, f, args[0])
+			return f.size(c, cmd, args[0])
 		},
 	}
 	fl := cmd.Flags()
@@ -115,8 +116,8 @@ func (f *sizeFlags) check() error {
 	return nil
 }
 
-func (c *cli) size(cmd *cobra.Command, f *sizeFlags, path string) error {
-	s, err := c.sizedServer(cmd, f, path)
+func (f *sizeFlags) size(c *cli, cmd *cobra.Command, path string) error {
+	s, err := f.server(c, cmd, path)
 	if err != nil {
 		return err
 	}
@@ -164,33 +165,33 @@ func (c *cli) size(cmd *cobra.Command, f *sizeFlags, path string) error {
 	return err
 }
 
-// sizedServer reads the traffic, and the run whose twin serves it.
-func (c *cli) sizedServer(cmd *cobra.Command, f *sizeFlags, path string) (*size.Server, error) {
+// server reads the traffic, and the run whose twin serves it.
+func (f *sizeFlags) server(c *cli, cmd *cobra.Command, path string) (*size.Server, error) {
 	file, text := byName(path, c.stderr)
 	if !strings.HasSuffix(file, ".toml") {
 		if f.from != "" {
 			return nil, usage("--from is for the traffic of a matrix: %s has a server of its own", path)
 		}
-		return c.sizedRun(path, f.row, f.slo)
+		return sizedRun(c, path, f.row, f.slo)
 	}
-	s, err := c.sizedRow(cmd, f, file, text)
+	s, err := f.ofRow(cmd.Context(), file, text)
 	if err != nil || f.from == "" {
 		return s, err
 	}
-	measured, err := c.sizedRun(f.from, "", "")
+	measured, err := sizedRun(c, f.from, "", "")
 	if err == nil {
 		err = s.From(measured)
 	}
 	return s, err
 }
 
-// sizedRow is the traffic of a row of a matrix: the named one, or the first that can be sized.
-func (c *cli) sizedRow(cmd *cobra.Command, f *sizeFlags, file string, text []byte) (*size.Server, error) {
-	m, err := readMatrix(cmd.Context(), file, text, nil, &mock.Config{})
+// ofRow is the traffic of a row of a matrix: the named one, or the first that can be sized.
+func (f *sizeFlags) ofRow(ctx context.Context, file string, text []byte) (*size.Server, error) {
+	m, err := readMatrix(ctx, file, text, nil, &mock.Config{})
 	if err != nil {
 		return nil, err
 	}
-	limits := &sweep.Limits{}
+	limits := &matrix.Limits{}
 	if f.slo != "" {
 		if limits, err = limitsFor(f.slo, nil); err != nil {
 			return nil, err
@@ -221,7 +222,7 @@ func (c *cli) sizedRow(cmd *cobra.Command, f *sizeFlags, file string, text []byt
 }
 
 // sizedRun is the traffic and the server of a run or a recording.
-func (c *cli) sizedRun(path, row, slo string) (*size.Server, error) {
+func sizedRun(c *cli, path, row, slo string) (*size.Server, error) {
 	run, err := c.load(path)
 	if err != nil {
 		return nil, err

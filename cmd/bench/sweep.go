@@ -23,6 +23,8 @@ import (
 	"bench/experiment/text"
 	"bench/sweep"
 	"bench/sweep/forecast"
+	"bench/sweep/matrix"
+	"bench/sweep/predict"
 )
 
 type sweepFlags struct {
@@ -60,7 +62,7 @@ simulated server. Ctrl-C keeps finished rows; --resume continues the run.`,
   bench sweep matrices/chat.toml --json | jq 'select(.event == "row_finished").result'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.sweep(cmd, &sweepInput{sweepFlags: f}, args[0])
+			return (&sweepInput{sweepFlags: f}).sweep(c, cmd, args[0])
 		},
 	}
 	fl := cmd.Flags()
@@ -99,7 +101,7 @@ type sweepInput struct {
 	models    roofline.Models
 	hardware  roofline.Hardware
 	simulated mock.Config
-	m         *sweep.Matrix
+	m         *matrix.Matrix
 	notes     []string // rows without a roofline
 	known     forecast.Known
 	spends    string        // how the budget is spent; "" = there is none
@@ -109,7 +111,7 @@ type sweepInput struct {
 	result    *sweep.Result // of the run; nil: none has begun
 }
 
-func (c *cli) sweep(cmd *cobra.Command, in *sweepInput, file string) error {
+func (in *sweepInput) sweep(c *cli, cmd *cobra.Command, file string) error {
 	if err := in.check(cmd.Flags()); err != nil {
 		return err
 	}
@@ -124,9 +126,9 @@ func (c *cli) sweep(cmd *cobra.Command, in *sweepInput, file string) error {
 		return err
 	}
 	if in.dryRun {
-		return c.dryRun(cmd.Context(), in)
+		return in.printPlan(cmd.Context(), c)
 	}
-	return c.runSweep(cmd.Context(), in)
+	return in.run(cmd.Context(), c)
 }
 
 func (f *sweepFlags) check(fl *pflag.FlagSet) (err error) {
@@ -155,12 +157,12 @@ func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (
 		return &exitError{codeUsage, err}
 	}
 	assumeGPU(&in.m.Target, stderr)
-	if in.notes, err = checkHardware(in.m, in.models, in.hardware); err != nil {
+	if in.notes, err = in.m.CheckHardware(in.models, in.hardware); err != nil {
 		return err
 	}
-	picked, err := pickRows(in.m, in.only)
+	picked, err := in.m.Pick(in.only)
 	if err != nil {
-		return err
+		return usage("%w", err)
 	}
 	if err := in.enforceable(in.m, picked); err != nil {
 		return err
@@ -184,7 +186,7 @@ func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (
 	return err
 }
 
-func (c *cli) dryRun(ctx context.Context, in *sweepInput) error {
+func (in *sweepInput) printPlan(ctx context.Context, c *cli) error {
 	if len(in.notes) > 0 { // a run notes it after it has found the model
 		fmt.Fprintln(c.stderr, safe("note: rows have no roofline: "+strings.Join(in.notes, "; ")))
 	}
@@ -195,33 +197,33 @@ func (c *cli) dryRun(ctx context.Context, in *sweepInput) error {
 	return err
 }
 
-func (c *cli) runSweep(ctx context.Context, in *sweepInput) error {
+func (in *sweepInput) run(ctx context.Context, c *cli) error {
 	if in.lead.workers == 0 {
-		return c.sweepWith(ctx, in, nil)
+		return in.runWith(ctx, c, nil)
 	}
-	x, err := c.lead(ctx, &in.lead)
+	x, err := in.lead.lead(ctx, c)
 	if err != nil {
 		return err
 	}
-	err = c.sweepWith(ctx, in, x)
+	err = in.runWith(ctx, c, x)
 	x.end(reasonOf(err))
 	return err
 }
 
 // sweepWith runs a sweep whose load a crew sends; nil: this process sends it.
-func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
-	o, err := c.options(in)
+func (in *sweepInput) runWith(ctx context.Context, c *cli, x *crew) error {
+	o, err := in.options(c)
 	if err != nil {
 		return err
 	}
 	if in.spends != "" {
 		fmt.Fprintln(c.stderr, "note: "+in.spends)
 	}
-	c.noteSigned(in.sweepFlags)
+	in.noteSigned(c.stderr)
 	defer ignoreSIGPIPE()()
 	o.Resume, o.AcceptServerChange = in.resume, in.acceptChange
-	o.Takes, o.Prior = forecast.NewRemaining(in.m, in.only).Takes, in.prior(ctx)
-	stop, err := c.servers(ctx, in, &o)
+	o.Takes, o.Prior = forecast.NewRemaining(in.m, in.only).Takes, predict.Prior(ctx, in.m, in.models, in.hardware)
+	stop, err := in.servers(ctx, c, &o)
 	if err != nil {
 		return err
 	}
@@ -233,18 +235,18 @@ func (c *cli) sweepWith(ctx context.Context, in *sweepInput, x *crew) error {
 			return err
 		}
 	}
-	w, err := c.watch(ctx, in)
+	w, err := in.watcher(ctx, c)
 	if err != nil {
 		return err
 	}
-	result, err := c.runTo(ctx, in, o, w)
+	result, err := in.runTo(ctx, c, o, w)
 	w.ended(result)
 	return err
 }
 
 // options are those of every run of the matrix. The keys of its classes are read from the environment.
-func (c *cli) options(in *sweepInput) (sweep.Options, error) {
-	picked, err := pickRows(in.m, in.only)
+func (in *sweepInput) options(c *cli) (sweep.Options, error) {
+	picked, err := in.m.Pick(in.only)
 	if err == nil {
 		in.classKeys, err = classKeys(picked)
 	}
@@ -256,7 +258,7 @@ func (c *cli) options(in *sweepInput) (sweep.Options, error) {
 	}, err
 }
 
-func (c *cli) runTo(ctx context.Context, in *sweepInput, o sweep.Options, w watcher) (*sweep.Result, error) {
+func (in *sweepInput) runTo(ctx context.Context, c *cli, o sweep.Options, w watcher) (*sweep.Result, error) {
 	run, keeps := ctx, in.keepsCut()
 	if keeps {
 		o.Ends, run = ctx, context.WithoutCancel(ctx)
@@ -264,7 +266,7 @@ func (c *cli) runTo(ctx context.Context, in *sweepInput, o sweep.Options, w watc
 	}
 	result, runErr := c.watched(run, in.m, o, w)
 	in.result = result
-	err := c.conclude(result, runErr, in.sweepFlags)
+	err := in.conclude(c, result, runErr)
 	if runErr == nil && keeps && ctx.Err() != nil {
 		err = cmp.Or(cutShort(result.Dir), err)
 	}
@@ -274,7 +276,7 @@ func (c *cli) runTo(ctx context.Context, in *sweepInput, o sweep.Options, w watc
 	return result, err
 }
 
-func (c *cli) watched(ctx context.Context, m *sweep.Matrix, o sweep.Options, w watcher) (*sweep.Result, error) {
+func (c *cli) watched(ctx context.Context, m *matrix.Matrix, o sweep.Options, w watcher) (*sweep.Result, error) {
 	stderr := c.stderr
 	c.stderr = w.notes
 	defer func() { // also after a panic
@@ -284,32 +286,32 @@ func (c *cli) watched(ctx context.Context, m *sweep.Matrix, o sweep.Options, w w
 	o.Event = func(e sweep.Event) {
 		w.event(e)
 		if e.Started != nil {
-			c.noteChanged(e.Started.Changed.Lines())
+			noteChanged(e.Started.Changed.Lines(), c.stderr)
 		}
 	}
 	return sweep.Run(ctx, m, o)
 }
 
 // noteChanged states what becomes of finished rows of a run to resume, before the first row runs.
-func (c *cli) noteChanged(lines []string) {
+func noteChanged(lines []string, stderr io.Writer) {
 	for i, line := range lines {
 		if !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "hint: ") {
 			line = "note: " + line
 		}
 		lines[i] = safe(line) + "\n"
 	}
-	fmt.Fprint(c.stderr, strings.Join(lines, ""))
+	fmt.Fprint(stderr, strings.Join(lines, ""))
 }
 
 func readMatrix(ctx context.Context, file string, text []byte, set []string, simulated interface {
 	Check(bad func(key, problem, hint string))
-}) (*sweep.Matrix, error) {
-	m, err := interruptible(ctx, func() (*sweep.Matrix, error) {
-		mock := sweep.Extension{Table: "mock", Into: simulated}
+}) (*matrix.Matrix, error) {
+	m, err := interruptible(ctx, func() (*matrix.Matrix, error) {
+		mock := matrix.Extension{Table: "mock", Into: simulated}
 		if text != nil {
-			return sweep.ParseSet(file, text, set, mock)
+			return matrix.ParseSet(file, text, set, mock)
 		}
-		return sweep.ReadSet(file, set, mock)
+		return matrix.ReadSet(file, set, mock)
 	})
 	if err != nil {
 		return nil, matrixError(err)
@@ -347,7 +349,7 @@ func matrixError(err error) error {
 
 // planBudget finds what a resumed run has spent of its budget, and returns how far the budget goes; empty: there is
 // none.
-func (f *sweepFlags) planBudget(m *sweep.Matrix, k *forecast.Known) (string, error) {
+func (f *sweepFlags) planBudget(m *matrix.Matrix, k *forecast.Known) (string, error) {
 	if f.resume != "" && (f.dryRun || m.Budget > 0) {
 		kept, err := sweep.FindKept(m, f.resume)
 		if err != nil {

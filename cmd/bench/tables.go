@@ -7,11 +7,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/spf13/pflag"
 
 	root "bench"
+	"bench/experiment"
 	"bench/experiment/roofline"
+	"bench/sweep/matrix"
 )
 
 func readTables(stderr io.Writer) (roofline.Models, roofline.Hardware, error) {
@@ -27,32 +30,22 @@ func readTables(stderr io.Writer) (roofline.Models, roofline.Hardware, error) {
 	return models, hardware, err
 }
 
-// withOwn is a built-in table behind the entries of the user's file, if there is one.
+// withOwn is a built-in table behind the entries of the user's file in the working directory, if there is one. It is
+// reported unless it equals the built-in table.
 func withOwn[T interface{ With(T) T }](builtin T, name string, known []byte, parse func([]byte) (T, error),
 	stderr io.Writer) (T, error) {
-	text, err := ownTable(name, known, stderr)
-	if err != nil || text == nil {
-		return builtin, err
-	}
-	own, err := parse(text)
-	if err != nil {
-		return builtin, usage("reading entries for %s: %w", name, err)
-	}
-	return builtin.With(own), nil
-}
-
-// ownTable returns the text of the file in the working directory; nil: none. It is reported unless it equals the
-// built-in table.
-func ownTable(name string, known []byte, stderr io.Writer) ([]byte, error) {
 	text, err := os.ReadFile(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && bytes.Equal(text, known):
-		return nil, nil
-	case err != nil:
-		return nil, usage("reading entries for %s: %w", name, err)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && bytes.Equal(text, known) {
+		return builtin, nil
 	}
-	fmt.Fprintf(stderr, "note: entries of %s are used before the built-in ones\n", name)
-	return text, nil
+	if err == nil {
+		fmt.Fprintf(stderr, "note: entries of %s are used before the built-in ones\n", name)
+		var own T
+		if own, err = parse(text); err == nil {
+			return builtin.With(own), nil
+		}
+	}
+	return builtin, usage("reading entries for %s: %w", name, err)
 }
 
 // rooflineFlags are those of commands without a server to ask for its model.
@@ -80,4 +73,53 @@ func unknownEntry(err error) error {
 		hint = "bench predict --model config.json prints an entry for ./model_configs.json; or " + hint
 	}
 	return usage("%w\nhint: %s", err, hint)
+}
+
+func (f *sweepFlags) override(m *matrix.Matrix, stderr io.Writer) error {
+	t := &m.Target
+	if f.endpoint != "" && len(t.Replicas) > 0 {
+		return usage("--endpoint: the matrix has replicas\nhint: edit replicas of [target], or replace them by endpoint")
+	}
+	if f.endpoint != "" && isMock(f.endpoint) != isMock(t.Endpoint) {
+		if m.ForgetMachine() {
+			fmt.Fprintln(stderr,
+				"note: --endpoint replaces [target] endpoint: hardware, gpus, precision, price and facts of [target] are "+
+					"ignored;\n      state the hardware of this endpoint by --set target.hardware=…, target.gpus=…, "+
+					"target.precision=… and target.gpu_hour_usd=…")
+		}
+		if isMock(t.Endpoint) && !m.IsSet("target.model") {
+			t.Model = ""
+		}
+	}
+	for _, o := range []struct {
+		flag string
+		into *string
+	}{{f.endpoint, &t.Endpoint}, {f.api, &t.API}, {f.model, &t.Model}} {
+		if o.flag != "" {
+			*o.into = o.flag
+		}
+	}
+	var wrong mistakes
+	t.Check(wrong.inFlags("--"))
+	return wrong.err()
+}
+
+func isMock(endpoint string) bool { return endpoint == "" || endpoint == "mock" }
+
+// enforceable refuses --enforce if no picked row has anything to enforce: it would exit 0 whatever is measured.
+func (f *sweepFlags) enforceable(m *matrix.Matrix, picked []experiment.Spec) error {
+	if !f.enforce || slices.ContainsFunc(picked, func(s experiment.Spec) bool { return decides(&s) }) {
+		return nil
+	}
+	return usage("--enforce: no row has an SLO or a search\nhint: write [slo] with ttft_p95 = \"1s\" in %s", m.File)
+}
+
+func decides(s *experiment.Spec) bool { return s.HasLimits() || s.Search != nil }
+
+// assumeGPU: one GPU is what a hardware or a price alone means.
+func assumeGPU(t *experiment.Target, stderr io.Writer) {
+	if (t.Hardware != "" || t.GPUHourUSD != nil) && t.GPUs == 0 {
+		t.GPUs = 1
+		fmt.Fprintln(stderr, "note: gpus is not specified: gpus = 1 is assumed")
+	}
 }

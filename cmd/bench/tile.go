@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"time"
 
@@ -59,7 +60,7 @@ Two endpoints are measured in interleaved blocks (A B B A) of one run, which ben
 			}
 			in.set = append(tileOverrides(args, duration), in.set...)
 			in.watch.interval = tileInterval
-			return c.sweep(cmd, in, tileMatrix)
+			return in.sweep(c, cmd, tileMatrix)
 		},
 	}
 	fl := cmd.Flags()
@@ -85,18 +86,18 @@ func tileOverrides(endpoints []string, duration time.Duration) (set []string) {
 	return set
 }
 
-func (c *cli) describeTiling(in *sweepInput, server *endpoint.Server, sizing *experiment.Sizing) {
+func (in *sweepInput) describeTiling(stdout io.Writer, server *endpoint.Server, sizing *experiment.Sizing) {
 	if in.watch.interval == 0 || in.described {
 		return
 	}
 	in.described = true
 	point := &in.m.Points[0]
-	fmt.Fprintf(c.stdout, "endpoint   %s\n%s", safe(server.Info.Endpoint),
+	fmt.Fprintf(stdout, "endpoint   %s\n%s", safe(server.Info.Endpoint),
 		forecast.TilingText(point, server.Info.Model, server.CacheTokens(), sizing))
 	if point.UntilInterrupted() {
-		fmt.Fprint(c.stdout, "\nIt runs until Ctrl-C, and then saves the results.\n")
+		fmt.Fprint(stdout, "\nIt runs until Ctrl-C, and then saves the results.\n")
 	}
-	fmt.Fprintln(c.stdout)
+	fmt.Fprintln(stdout)
 }
 
 // sizeTiles counts the contexts of the rows that do not state them, and returns the last sizing; nil: none is computed.
@@ -125,7 +126,7 @@ const reportGC = 20
 // keepsCut reports whether an interrupt closes the window of the row that runs, whose result is kept: of the one
 // row of bench tile, and of a row with until = "stopped" that runs alone.
 func (in *sweepInput) keepsCut() bool {
-	picked, _ := pickRows(in.m, in.only)
+	picked, _ := in.m.Pick(in.only)
 	return len(picked) == 1 && (in.watch.interval > 0 || picked[0].UntilInterrupted())
 }
 
@@ -137,11 +138,10 @@ func cutShort(dir string) error {
 	}
 	switch row := run.Rows[0]; {
 	case row.Summary.Requests.Planned == 0:
-		return &exitError{codeInterrupted, fmt.Errorf("interrupted in the warm-up: %s has its requests, and none is "+
-			"counted\nhint: let it run longer than the warm-up, or --set row.%s.warmup=1", dir, row.Spec.Name)}
+		return interrupted("interrupted in the warm-up: %s has its requests, and none is counted\n"+
+			"hint: let it run longer than the warm-up, or --set row.%s.warmup=1", dir, row.Spec.Name)
 	case !row.Spec.UntilInterrupted():
-		return &exitError{codeInterrupted,
-			fmt.Errorf("interrupted before its end: %s has what was measured until then", dir)}
+		return interrupted("interrupted before its end: %s has what was measured until then", dir)
 	}
 	return nil
 }

@@ -68,9 +68,9 @@ Files can be gzip or zstd. docs/traces.md describes the formats, the figures and
 				return err
 			}
 			if t.file == "" {
-				return c.inspect(cmd.Context(), &t)
+				return t.inspect(cmd.Context(), c)
 			}
-			return c.convert(cmd.Context(), &t)
+			return t.convert(cmd.Context(), c)
 		},
 	}
 	t.register(cmd.Flags())
@@ -145,7 +145,9 @@ func traceError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	err = interrupted(ctx, err)
+	if ctx.Err() != nil {
+		return interrupted("interrupted before the end of the trace")
+	}
 	text, hint, ok := strings.Cut(err.Error(), "\nhint: ")
 	if !ok {
 		return err
@@ -181,7 +183,7 @@ func openTrace(ctx context.Context, t *traceFlags) (r *trace.Reader, end func(),
 	}, nil
 }
 
-func (c *cli) inspect(ctx context.Context, t *traceFlags) error {
+func (t *traceFlags) inspect(ctx context.Context, c *cli) error {
 	r, end, err := openTrace(ctx, t)
 	if err != nil {
 		return err
@@ -200,7 +202,7 @@ func (c *cli) inspect(ctx context.Context, t *traceFlags) error {
 	return trace.Text(c.stdout, report)
 }
 
-func (c *cli) convert(ctx context.Context, t *traceFlags) error {
+func (t *traceFlags) convert(ctx context.Context, c *cli) error {
 	in, err := os.Stat(t.options.File)
 	if err == nil {
 		out, err := os.Stat(t.file)
@@ -280,13 +282,6 @@ func writeTrace(w io.Writer, name string, write func(io.Writer) (*trace.Conversi
 	}
 	done, err := write(packed)
 	return done, errors.Join(err, packed.Close())
-}
-
-func interrupted(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil {
-		return err
-	}
-	return &exitError{codeInterrupted, errors.New("interrupted before the end of the trace")}
 }
 
 // contextFile reads a file until ctx is done.

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -56,7 +57,7 @@ Ctrl-C or SIGTERM ends it: no new connections, 30 s for the open answers, exit c
   bench trace record --to http://localhost:8000 -o live.jsonl.zst --shadow http://localhost:9000 --share 10%
   bench trace record --listen 0.0.0.0:8443 --tls cert.pem,key.pem --to http://localhost:8000 -o live.jsonl.zst`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.recordTraffic(cmd.Context(), &f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.record(cmd.Context(), c) },
 	}
 	f.register(cmd.Flags())
 	return cmd
@@ -141,7 +142,7 @@ const (
 	recordDrain       = 30 * time.Second // for open answers at the end
 )
 
-func (c *cli) recordTraffic(ctx context.Context, f *recordFlags) error {
+func (f *recordFlags) record(ctx context.Context, c *cli) error {
 	if os.Getenv("GOGC") == "" {
 		defer debug.SetGCPercent(debug.SetGCPercent(recordGC))
 	}
@@ -180,13 +181,13 @@ func (c *cli) recordTraffic(ctx context.Context, f *recordFlags) error {
 		Page:       func() []byte { return livePage(live, file.counts(p)) }, PagePolicy: page.Policy()}
 	stopAdmin := (&listen.Door{Handler: server.Admin()}).Start(admin)
 	defer stopAdmin()
-	c.announceRecording(f, l, admin, incoming != nil)
+	f.announce(c, l, admin, incoming != nil)
 	if f.duration > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, f.duration)
 		defer cancel()
 	}
-	stopWatch := c.watchRecording(p, file)
+	stopWatch := file.watch(p, c.stderr)
 	served := server.Serve(ctx, l)
 	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordDrain) // for the copies
 	_ = p.Close(patience)
@@ -196,7 +197,7 @@ func (c *cli) recordTraffic(ctx context.Context, f *recordFlags) error {
 	ended := time.Now()
 	counts.EndedAt = &ended
 	closed := file.close(counts)
-	c.summarizeRecording(f.output, file, counts)
+	file.summarize(c.stdout, counts)
 	return errors.Join(served, closed)
 }
 
@@ -221,7 +222,7 @@ func recordingHeader(c proxy.Config, f *shadowFlags) recording.Header {
 	return h
 }
 
-func (c *cli) announceRecording(f *recordFlags, traffic, admin net.Listener, encrypted bool) {
+func (f *recordFlags) announce(c *cli, traffic, admin net.Listener, encrypted bool) {
 	scheme := "http"
 	if encrypted {
 		scheme = "https"
@@ -233,14 +234,14 @@ func (c *cli) announceRecording(f *recordFlags, traffic, admin net.Listener, enc
 		scheme, traffic.Addr(), admin.Addr())
 }
 
-func (c *cli) summarizeRecording(name string, file *recordingFile, n recording.Counts) {
-	if file.removed {
-		fmt.Fprintf(c.stdout, "%s is removed: no request was recorded\n", safe(name))
+func (f *recordingFile) summarize(stdout io.Writer, n recording.Counts) {
+	if f.removed {
+		fmt.Fprintf(stdout, "%s is removed: no request was recorded\n", safe(f.name))
 	} else {
-		fmt.Fprintf(c.stdout, "%s: %s of %s recorded\n", safe(name), unit.Plural(file.written(), "request"),
+		fmt.Fprintf(stdout, "%s: %s of %s recorded\n", safe(f.name), unit.Plural(f.written(), "request"),
 			unit.Count(n.Requests))
 	}
-	fmt.Fprint(c.stdout, counted("  ", "\n",
+	fmt.Fprint(stdout, counted("  ", "\n",
 		count{n.Unrecorded, "not recorded: the disk was full, or the recorder was behind"},
 		count{n.Unhashed, "without hashes: the body was too large, or unreadable"},
 		count{n.Unreadable, "answers in an encoding that is not read"},
@@ -254,10 +255,10 @@ func (c *cli) summarizeRecording(name string, file *recordingFile, n recording.C
 		if s.Stopped != "" {
 			line += "; copying ended: " + s.Stopped
 		}
-		fmt.Fprintf(c.stdout, "  %s\n", line)
+		fmt.Fprintf(stdout, "  %s\n", line)
 	}
-	if name := file.name; file.written() > 0 {
-		fmt.Fprintf(c.stdout, "read it: bench report %s; bench trace %s\n", safe(name), safe(name))
+	if f.written() > 0 {
+		fmt.Fprintf(stdout, "read it: bench report %s; bench trace %s\n", safe(f.name), safe(f.name))
 	}
 }
 

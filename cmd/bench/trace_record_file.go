@@ -151,11 +151,11 @@ const (
 	redrawEvery = 2 // flushes
 )
 
-// watchRecording flushes the file each second and shows progress, until stop: in one line of a terminal, else a line
+// watch flushes the file each second and shows progress, until stop: in one line of a terminal, else a line
 // each minute.
-func (c *cli) watchRecording(p *proxy.Proxy, f *recordingFile) (stop func()) {
+func (f *recordingFile) watch(p *proxy.Proxy, stderr io.Writer) (stop func()) {
 	end, done := make(chan struct{}), make(chan struct{})
-	terminal := redraws(c.stderr)
+	terminal := redraws(stderr)
 	go func() {
 		defer close(done)
 		tick := time.NewTicker(flushEvery)
@@ -164,7 +164,7 @@ func (c *cli) watchRecording(p *proxy.Proxy, f *recordingFile) (stop func()) {
 			select {
 			case <-end:
 				if terminal {
-					fmt.Fprint(c.stderr, "\r\x1b[K")
+					fmt.Fprint(stderr, "\r\x1b[K")
 				}
 				return
 			case <-tick.C:
@@ -177,9 +177,9 @@ func (c *cli) watchRecording(p *proxy.Proxy, f *recordingFile) (stop func()) {
 			f.flush(counts)
 			switch {
 			case terminal && n%redrawEvery == 0:
-				fmt.Fprint(c.stderr, "\r\x1b[K"+f.progress(p))
+				fmt.Fprint(stderr, "\r\x1b[K"+f.progress(p))
 			case !terminal && n%int(lineEvery/flushEvery) == 0:
-				fmt.Fprintln(c.stderr, f.progress(p))
+				fmt.Fprintln(stderr, f.progress(p))
 			}
 		}
 	}()

@@ -22,7 +22,7 @@ import (
 	"bench/experiment/text"
 	"bench/experiment/unit"
 	"bench/experiment/verdict"
-	"bench/sweep"
+	"bench/sweep/matrix"
 	"bench/sweep/peers"
 	"bench/sweep/strict"
 )
@@ -71,7 +71,7 @@ workload is a row of matrices/quick.toml, and --save writes that row as a matrix
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return c.quick(cmd, f, in, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(c, cmd, in, args[0]) },
 	}
 	f.register(cmd.Flags(), in.sweepFlags)
 	in.targetFlags(cmd.Flags(), "completions, or chat if the server has no other")
@@ -94,7 +94,7 @@ needed, and every figure is simulated.`,
 			f.simulated = true
 			f.hardware, f.gpus = cmp.Or(f.hardware, "h100-sxm"), cmp.Or(f.gpus, 1)
 			in.set = append([]string{"target.gpu_hour_usd=2.5"}, in.set...)
-			return c.quick(cmd, f, in, "mock")
+			return f.run(c, cmd, in, "mock")
 		},
 	}
 	f.register(cmd.Flags(), in.sweepFlags)
@@ -119,8 +119,8 @@ func (f *urlFlags) register(fl *pflag.FlagSet, s *sweepFlags) {
 	s.runFlags(fl)
 }
 
-// quick runs one row of quickMatrix.
-func (c *cli) quick(cmd *cobra.Command, f *urlFlags, in *sweepInput, address string) error {
+// run runs one row of quickMatrix.
+func (f *urlFlags) run(c *cli, cmd *cobra.Command, in *sweepInput, address string) error {
 	if err := f.check(cmd.Flags()); err != nil {
 		return err
 	}
@@ -140,12 +140,12 @@ func (c *cli) quick(cmd *cobra.Command, f *urlFlags, in *sweepInput, address str
 	if err := f.checkSecret(in.set); err != nil {
 		return err
 	}
-	err = asTyped(c.sweep(cmd, in, quickFile), typed)
+	err = asTyped(in.sweep(c, cmd, quickFile), typed)
 	if in.api == "" && lacksCompletions(err) {
 		f.chat = true
 		in.set = append(in.set, `target.api="chat"`)
 		if err = in.read(cmd.Context(), quickFile, c.stderr); err == nil {
-			err = c.runSweep(cmd.Context(), in)
+			err = in.run(cmd.Context(), c)
 		}
 	}
 	if err == nil && in.dryRun {
@@ -164,7 +164,7 @@ func (f *urlFlags) check(fl *pflag.FlagSet) error {
 		return usage("--slo %s: the limits of an address are a list\nhint: --slo ttft_p95=1s,tpot_p95=40ms, or bench sweep %[1]s", f.slo)
 	}
 	if f.slo != "" {
-		if _, err := sweep.ReadLimits(f.slo); err != nil {
+		if _, err := matrix.ReadLimits(f.slo); err != nil {
 			return usage("%w", err)
 		}
 	}
@@ -191,7 +191,7 @@ func (f *urlFlags) check(fl *pflag.FlagSet) error {
 
 // checkSecret refuses to write a secret of the command line to the file of --save.
 func (f *urlFlags) checkSecret(set []string) error {
-	hidden := func(argument string) bool { return sweep.MaskSecrets(argument) != argument }
+	hidden := func(argument string) bool { return matrix.MaskSecrets(argument) != argument }
 	if f.save != "" && slices.ContainsFunc(set, hidden) {
 		return usage("--save would write a secret of the command line to %s\nhint: leave it out, and give a key by --api-key-env VAR", f.save)
 	}
@@ -368,7 +368,7 @@ func lacksCompletions(err error) bool {
 }
 
 // write writes the matrix that runs to the file of --save.
-func (f *urlFlags) write(w io.Writer, m *sweep.Matrix) error {
+func (f *urlFlags) write(w io.Writer, m *matrix.Matrix) error {
 	if f.save == "" {
 		return nil
 	}
@@ -418,14 +418,10 @@ func isAddress(word string) bool {
 	return err == nil && errPort == nil
 }
 
-// beginQuick states what bench URL has reached and what it takes by default, and writes the matrix of --save.
-func (c *cli) beginQuick(in *sweepInput, server *endpoint.Server) error {
-	f := in.quick
-	if f == nil {
-		return nil
-	}
+// begin states what bench URL has reached and what it takes by default, and writes the matrix of --save.
+func (f *urlFlags) begin(in *sweepInput, server *endpoint.Server, stderr io.Writer) error {
 	if f.chat {
-		fmt.Fprintln(c.stderr, "note: the server has no /v1/completions: --api chat is used")
+		fmt.Fprintln(stderr, "note: the server has no /v1/completions: --api chat is used")
 	}
 	s, load := &in.m.Points[0], "budget "+unit.Clock(f.budget)+" (--budget)"
 	if f.measures() {
@@ -440,9 +436,9 @@ func (c *cli) beginQuick(in *sweepInput, server *endpoint.Server) error {
 	for _, l := range s.SLO.Limits {
 		limits = append(limits, verdict.TextOfLimit(l.Key, "", l.Value, l.Unit))
 	}
-	fmt.Fprintln(c.stderr, safe(fmt.Sprintf("%s: %s, %s, api %s", server.Info.Endpoint, server.Info.Model, engine,
+	fmt.Fprintln(stderr, safe(fmt.Sprintf("%s: %s, %s, api %s", server.Info.Endpoint, server.Info.Model, engine,
 		s.APIFor(in.m.Target))))
-	fmt.Fprintln(c.stderr, safe(fmt.Sprintf("workload %s (--workload); SLO %s (--slo); %s", s.Name,
+	fmt.Fprintln(stderr, safe(fmt.Sprintf("workload %s (--workload); SLO %s (--slo); %s", s.Name,
 		strings.Join(limits, " · "), load)))
-	return f.write(c.stderr, in.m)
+	return f.write(stderr, in.m)
 }

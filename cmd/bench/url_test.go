@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	root "bench"
-	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 // TestQuickText: an argument with a line feed leaves the matrix whole, and loads that are stated make no claim of a search.
@@ -16,7 +16,7 @@ func TestQuickText(t *testing.T) {
 	}
 	f := &urlFlags{workload: "chat", rates: []float64{4}, hardware: "h100-sxm"}
 	text := f.text(string(shipped), "chat", []string{"bench", "h:1", "--out", "a\nb = 1"})
-	m, err := sweep.ParseSet(quickFile, []byte(text), overridesOf(f.overrides("chat", &sweepFlags{})))
+	m, err := matrix.ParseSet(quickFile, []byte(text), overridesOf(f.overrides("chat", &sweepFlags{})))
 	if err != nil || m.Hypothesis != "" {
 		t.Errorf("%v\n%s", err, text)
 	}

@@ -35,14 +35,14 @@ signer. report.html and summary.md are not verified: bench report RUN writes the
 		Example: `  bench verify results/chat/20260101T120000Z
   bench verify results/chat/20260101T120000Z --key vendor.pub`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return c.verify(key, args[0]) },
+		RunE: func(_ *cobra.Command, args []string) error { return verifyRun(c, key, args[0]) },
 	}
 	cmd.Flags().StringVar(&key, "key", "",
 		"`FILE` with the public keys that you trust (.pub); the run must be signed by one of them")
 	return cmd
 }
 
-func (c *cli) verify(key, dir string) error {
+func verifyRun(c *cli, key, dir string) error {
 	run, err := foreign.Load(dir)
 	if _, there := os.Stat(filepath.Join(dir, "run.json")); err != nil && there == nil {
 		return err
@@ -176,10 +176,10 @@ func signer(file string) (ssh.Signer, error) {
 }
 
 // noteSigned notes that a resumed run loses its signature, which is of another run.json.
-func (c *cli) noteSigned(f *sweepFlags) {
+func (f *sweepFlags) noteSigned(stderr io.Writer) {
 	if _, err := os.Stat(filepath.Join(f.resume, record.SignatureFile)); f.resume != "" && f.signer == nil &&
 		err == nil {
-		fmt.Fprintln(c.stderr, "note: the run is signed, and loses its signature: resume with --sign to sign it again")
+		fmt.Fprintln(stderr, "note: the run is signed, and loses its signature: resume with --sign to sign it again")
 	}
 }
 

@@ -73,7 +73,7 @@ type watcher struct {
 	ended func(*sweep.Result) // after stop, when the report is written
 }
 
-func (c *cli) watch(ctx context.Context, in *sweepInput) (watcher, error) {
+func (in *sweepInput) watcher(ctx context.Context, c *cli) (watcher, error) {
 	var w watcher
 	f, m, only := in.watch, in.m, in.only
 	switch {

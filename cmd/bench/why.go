@@ -19,13 +19,13 @@ time, front end, batching), the client's lag, and what remains unexplained. Rows
 off by more than 15 % explains nothing.`,
 		Example: `  bench why results/nightly/20260101T020000Z results/nightly/20260102T020000Z`,
 		Args:    cobra.ExactArgs(2),
-		RunE:    func(_ *cobra.Command, args []string) error { return c.why(args[0], args[1], o) },
+		RunE:    func(_ *cobra.Command, args []string) error { return divide(c, args[0], args[1], o) },
 	}
 	o.register(cmd.Flags(), "", textOrJSON...)
 	return cmd
 }
 
-func (c *cli) why(a, b string, o output) error {
+func divide(c *cli, a, b string, o output) error {
 	base, err := c.load(a)
 	if err != nil {
 		return err

@@ -46,24 +46,22 @@ it one.`,
   BENCH_TOKEN=… bench work --join http://leader:9470                                           # on four others
   srun --ntasks 4 bench work --join http://leader:9470 --token-file token                      # with Slurm`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.work(cmd.Context(), cmd.Flags(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.work(cmd.Context(), c, cmd.Flags()) },
 	}
-	cmd.Flags().AddFlagSet(f.flags())
+	f.register(cmd.Flags())
 	return cmd
 }
 
-func (f *workFlags) flags() *pflag.FlagSet {
-	fl := pflag.NewFlagSet("work", pflag.ContinueOnError)
+func (f *workFlags) register(fl *pflag.FlagSet) {
 	fl.StringVar(&f.join, "join", "", "`URL` of the leader, as it prints it")
 	tokenFlag(fl, &f.token)
 	authorityFlag(fl, &f.ca, "the leader")
 	fl.StringVar(&f.endpoint, "endpoint", "",
 		"URL of the server under test, if this machine reaches it at another URL than the leader")
 	f.key.register(fl)
-	return fl
 }
 
-func (c *cli) work(ctx context.Context, fl *pflag.FlagSet, f *workFlags) error {
+func (f *workFlags) work(ctx context.Context, c *cli, fl *pflag.FlagSet) error {
 	w, err := f.worker()
 	if err != nil {
 		return err
@@ -94,7 +92,7 @@ func (c *cli) work(ctx context.Context, fl *pflag.FlagSet, f *workFlags) error {
 		return server, nil
 	}
 	if err = w.Run(ctx); ctx.Err() != nil {
-		return &exitError{codeInterrupted, errors.New("interrupted")}
+		return interrupted("interrupted")
 	}
 	return err
 }

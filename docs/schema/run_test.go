@@ -3,11 +3,9 @@ package schema
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -18,6 +16,8 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/roofline"
 	"bench/sweep"
+	"bench/sweep/live"
+	"bench/sweep/matrix"
 )
 
 // stated has every kind of row, and says all that can be said; bare says nothing, and some of its
@@ -129,7 +129,7 @@ func measure(t *testing.T, text string) documents {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var config mock.Config
-	m, err := sweep.ParseSet("matrix.toml", []byte(text), nil, sweep.Extension{Table: "mock", Into: &config})
+	m, err := matrix.ParseSet("matrix.toml", []byte(text), nil, matrix.Extension{Table: "mock", Into: &config})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,24 +159,20 @@ func measure(t *testing.T, text string) documents {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var events [][]byte
-	tell := func(e sweep.Event) {
-		text, err := json.Marshal(e.Message(time.Now()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		events = append(events, text)
-	}
+	var events bytes.Buffer
+	messages := live.NewMessages(&events, m, nil)
 	result, err := sweep.Run(ctx, m, sweep.Options{
 		Out: t.TempDir(), Server: server, Roofline: record.NewRooflineSource(models, roofline.BuiltinHardware(), server.Info.Model, m.Target),
 		Client: sweep.Client("test", "none"), Command: []string{"bench", "sweep", "matrix.toml"},
-		Event: tell,
+		Event: messages.Event,
 	})
+	messages.Stop()
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := collect(t, result.Dir)
-	found["event"] = events
+	messages.End(result)
+	found["event"] = bytes.Split(bytes.TrimSpace(events.Bytes()), []byte("\n"))
 	return found
 }
 
@@ -189,7 +185,7 @@ func TestSchemasOfARun(t *testing.T) {
 	if n := len(full["row"]); n != 6 || len(full["run"]) != 1 || len(full["record"]) < 40 {
 		t.Errorf("the stated run left %d rows, %d manifests and %d records", n, len(full["run"]), len(full["record"]))
 	}
-	if n := len(full["event"]); n != 1+2*6 {
+	if n := len(full["event"]); n != 2+2*6 {
 		t.Errorf("%d events of six rows", n)
 	}
 	validate(t, compiled, "stated", full)

@@ -40,7 +40,7 @@ import (
 	"bench/report/rehearse"
 	"bench/report/size"
 	"bench/report/why"
-	"bench/sweep"
+	"bench/sweep/live"
 	"bench/sweep/revisions"
 )
 
@@ -69,7 +69,7 @@ var schemas = []struct {
 	{"record", record.Record{}},
 	{"telemetry", telemetry.Sample{}},
 	{"selftest", selftest.Result{}},
-	{"event", sweep.Message{}},
+	{"event", live.Message{}},
 	{"report", report.Document{}},
 	{"comparison", compare.Comparison{}},
 	{"gate", compare.GateRecord{}},
@@ -133,13 +133,13 @@ var closed = map[string][]any{
 	"telemetry.Sample.source":       {telemetry.SourceClient, telemetry.SourceServer, telemetry.SourceGPU},
 	"selftest.Result.schema":        {selftest.Schema},
 	"selftest.Measured.kind":        {selftest.Burst, selftest.Spread, selftest.Rate},
-	"sweep.Message.schema":          {sweep.SchemaEvent},
-	"sweep.Message.event":           {sweep.EventServerStarting, sweep.EventRunStarted, sweep.EventRowStarted, sweep.EventRowProgress, sweep.EventRowFinished, sweep.EventSearchEnded, sweep.EventRunEnded},
-	"sweep.MessageSearch.axis":      {"rate", "concurrency"},
-	"sweep.MessageSearch.search":    {"slo", "saturation"},
-	"sweep.MessageSearch.state":     {"found", "above", "below", "none", "budget"},
-	"sweep.MessageRun.state":        {"done", "interrupted", "failed"},
-	"sweep.MessageProgress.phase":   {"preparing", "settling", record.PhaseWarmup, record.PhaseWindow, record.PhaseCooldown},
+	"live.Message.schema":           {live.SchemaEvent},
+	"live.Message.event":            {"server_starting", "run_started", "row_started", "row_progress", "row_finished", "search_ended", "run_ended"},
+	"live.MessageSearch.axis":       {"rate", "concurrency"},
+	"live.MessageSearch.search":     {"slo", "saturation"},
+	"live.MessageSearch.state":      {"found", "above", "below", "none", "budget"},
+	"live.MessageRun.state":         {"done", "interrupted", "failed"},
+	"live.MessageProgress.phase":    {"preparing", "settling", record.PhaseWarmup, record.PhaseWindow, record.PhaseCooldown},
 	"report.Document.schema":        {report.SchemaDocument},
 	"diagnosis.Answer.verdict":      maybe(verdicts),
 	"diagnosis.Workload.verdict":    maybe(verdicts),
@@ -194,7 +194,7 @@ var closed = map[string][]any{
 	"rehearse.Morning.job":     {"red", "green"},
 	"rehearse.Morning.verdict": verdicts,
 	"trace.Report.schema":      {trace.SchemaReport},
-	"sweep.MessageResult.slo":  verdicts,
+	"live.MessageResult.slo":   verdicts,
 }
 
 var severities = []any{string(record.Invalid), string(record.Caution), string(record.Note)}

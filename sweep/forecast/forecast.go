@@ -14,7 +14,7 @@ import (
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
 	"bench/experiment/unit"
-	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 // perRow is the time that a row takes beyond its phases and their grace: connecting, priming, writing.
@@ -72,7 +72,7 @@ func pointOf(s *experiment.Spec) point {
 	return point{s.Label(), s.Variant, s.Requests, time.Duration(s.Duration)}
 }
 
-func newDurations(m *sweep.Matrix) *durations {
+func newDurations(m *matrix.Matrix) *durations {
 	return &durations{timeout: m.Target.Timeout, took: map[point][]time.Duration{}}
 }
 
@@ -149,15 +149,15 @@ type Task struct {
 }
 
 // NewRemaining has all rows of the matrix that match a glob of only; none = all.
-func NewRemaining(m *sweep.Matrix, only []string) *Remaining {
+func NewRemaining(m *matrix.Matrix, only []string) *Remaining {
 	r := &Remaining{Budget: time.Duration(m.Budget), starts: m.Server.Runs(), durations: newDurations(m)}
 	if m.Tune != nil { // which of the rows run is not known
 		r.Searching, r.Budget = true, time.Duration(m.Tune.Budget)
 		return r
 	}
 	for i := range m.Points {
-		if ok, err := sweep.Match(&m.Points[i], only); ok && err == nil {
-			r.Todo = append(r.Todo, Task{sweep.ID(&m.Points[i]), &m.Points[i]})
+		if ok, err := matrix.Match(&m.Points[i], only); ok && err == nil {
+			r.Todo = append(r.Todo, Task{matrix.ID(&m.Points[i]), &m.Points[i]})
 		}
 	}
 	return r

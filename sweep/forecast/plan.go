@@ -14,6 +14,7 @@ import (
 	"bench/experiment/unit"
 	"bench/experiment/workload"
 	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 type Plan struct {
@@ -62,7 +63,7 @@ type Shape struct {
 }
 
 // NewPlan lists the rows that match k.Only.
-func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
+func NewPlan(m *matrix.Matrix, k Known) (*Plan, error) {
 	p := &Plan{durations: newDurations(m), budget: time.Duration(m.Budget), spent: k.Spent, Changed: k.Changed.Lines()}
 	points := m.Points
 	if m.Tune != nil {
@@ -70,13 +71,13 @@ func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
 	}
 	for i := range points {
 		s := &points[i]
-		if ok, err := sweep.Match(s, k.Only); err != nil {
+		if ok, err := matrix.Match(s, k.Only); err != nil {
 			return nil, err
 		} else if !ok {
 			continue
 		}
 		p.add(s, &k)
-		if k.Done[sweep.ID(s)] {
+		if k.Done[matrix.ID(s)] {
 			continue
 		}
 		for _, text := range append(undecidable(m, s), traceEndText(s)) {
@@ -85,7 +86,7 @@ func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
 			}
 		}
 	}
-	if m.Order != "" && m.Order != sweep.OrderListed {
+	if m.Order != "" && m.Order != matrix.OrderListed {
 		p.order = "order: " + m.OrderText()
 	}
 	if n := m.Starts(); n > 0 && m.Tune == nil {
@@ -95,7 +96,7 @@ func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
 		}
 	}
 	odd := func(s experiment.Spec) bool { return max(s.Repeats, 1)%2 == 1 }
-	if m.Order == sweep.OrderInterleaved && slices.ContainsFunc(m.Points, odd) {
+	if m.Order == matrix.OrderInterleaved && slices.ContainsFunc(m.Points, odd) {
 		p.order += "\nwith an even number of repeats linear drift cancels for each point"
 	}
 	return p, nil
@@ -103,7 +104,7 @@ func NewPlan(m *sweep.Matrix, k Known) (*Plan, error) {
 
 func (p *Plan) add(s *experiment.Spec, k *Known) {
 	takes := p.durations.of(s)
-	done := k.Done[sweep.ID(s)]
+	done := k.Done[matrix.ID(s)]
 	if done {
 		p.done++
 	} else {
@@ -117,7 +118,7 @@ func (p *Plan) add(s *experiment.Spec, k *Known) {
 	} else {
 		r.time.Add(takes)
 	}
-	if k.Changed.Again[sweep.ID(s)] {
+	if k.Changed.Again[matrix.ID(s)] {
 		p.again++
 		r.again++
 	}
@@ -356,7 +357,7 @@ func (p *Plan) Total() string {
 }
 
 // raceText is what the race of the settings takes, without the starts of their servers: each has one row or search.
-func raceText(m *sweep.Matrix) string {
+func raceText(m *matrix.Matrix) string {
 	least, most := m.RaceTrials()
 	first := &m.Points[0]
 	own := newDurations(m).of(first)

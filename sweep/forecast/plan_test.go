@@ -7,7 +7,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/workload"
-	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 // Before anything ran a duration is a range: from the stated phases to the limits that end the row.
@@ -27,7 +27,7 @@ func TestStated(t *testing.T) {
 		{spec(0, workload.Load{Concurrency: 1, Duration: 15 * s, Warmup: workload.Extent{Requests: 5}}), "at least 15s"},
 	}
 	for _, tt := range tests {
-		if got := newDurations(&sweep.Matrix{}).of(tt.spec).String(); got != tt.want {
+		if got := newDurations(&matrix.Matrix{}).of(tt.spec).String(); got != tt.want {
 			t.Errorf("%+v: %s, want %s", tt.spec.Load, got, tt.want)
 		}
 	}
@@ -63,12 +63,12 @@ repeats = 4
 		"listed":      "8 rows, 1m 12s to 17m 20s, and 2 starts of the server",
 		"interleaved": "8 rows, 1m 12s to 17m 20s, and 5 starts of the server\norder: interleaved (ABBA), which costs 3 starts more than as written",
 	} {
-		m, err := sweep.ParseSet("m.toml", []byte(strings.Replace(text, "ORDER", order, 1)), nil)
+		m, err := matrix.ParseSet("m.toml", []byte(strings.Replace(text, "ORDER", order, 1)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p, err := NewPlan(m, Known{Only: []string{"r"}})
-		odd, _ := sweep.ParseSet("m.toml", []byte(strings.Replace(strings.Replace(text, "ORDER", order, 1), "repeats = 4", "repeats = 3", 1)), nil)
+		odd, _ := matrix.ParseSet("m.toml", []byte(strings.Replace(strings.Replace(text, "ORDER", order, 1), "repeats = 4", "repeats = 3", 1)), nil)
 		if q, err := NewPlan(odd, Known{}); err != nil || strings.Contains(q.Total(), "even number of repeats") != (order == "interleaved") {
 			t.Errorf("%s, 3 repeats: %v, %q", order, err, q.Total())
 		}

@@ -9,17 +9,17 @@ import (
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
 	"bench/experiment/workload"
-	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 const second = workload.Span(time.Second)
 
 // matrixOf is a matrix of points in order of execution.
-func matrixOf(points ...experiment.Spec) *sweep.Matrix {
+func matrixOf(points ...experiment.Spec) *matrix.Matrix {
 	for i := range points {
 		points[i].Repeat = max(1, points[i].Repeat)
 	}
-	return &sweep.Matrix{Name: "chat", Points: points}
+	return &matrix.Matrix{Name: "chat", Points: points}
 }
 
 // ended is a finished row of 100 requests, or as many as its point states, without warm-up; it took a second beyond

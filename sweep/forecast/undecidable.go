@@ -10,12 +10,12 @@ import (
 	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/experiment/workload"
-	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 // undecidable lists the limits of a row that its requests can't pass even if none is over the limit, and those that
 // need a key of [target] or [telemetry]: a line each, with the line of the matrix and what to write.
-func undecidable(m *sweep.Matrix, s *experiment.Spec) []string {
+func undecidable(m *matrix.Matrix, s *experiment.Spec) []string {
 	var out []string
 	at := func(key string) string {
 		if line := m.LineOf(s.Name, key); line > 0 {

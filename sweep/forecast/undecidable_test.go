@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 // The dry run names limits that can't be decided, with the line of the matrix and what to write there.
@@ -35,7 +35,7 @@ func TestUndecidable(t *testing.T) {
 		{"min_output_tokens_per_s_per_gpu = 2", "rate = 1\nduration = \"1s\"",
 			[]string{"m.toml:3: min_output_tokens_per_s_per_gpu can't be decided: write gpus = 1 in [target]"}},
 	} {
-		m, err := sweep.ParseSet("m.toml", []byte(head+c.slo+row+c.load+"\n"), nil)
+		m, err := matrix.ParseSet("m.toml", []byte(head+c.slo+row+c.load+"\n"), nil)
 		if err != nil {
 			t.Fatalf("%s, %s: %v", c.slo, c.load, err)
 		}
@@ -51,7 +51,7 @@ func TestUndecidable(t *testing.T) {
 
 // The requests of a class are its share of the row's; a limit of the row counts those of the classes without their own.
 func TestUndecidableOfClasses(t *testing.T) {
-	const matrix = `name = "m"
+	const text = `name = "m"
 [slo]
 ttft_p95 = "1s"
 [[row]]
@@ -70,7 +70,7 @@ input  = 2048
 output = 32
 slo    = { ttft_p95 = "5s" }
 `
-	m, err := sweep.ParseSet("m.toml", []byte(matrix), nil)
+	m, err := matrix.ParseSet("m.toml", []byte(text), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"bench/experiment/verdict"
 	"bench/sweep"
 	"bench/sweep/forecast"
+	"bench/sweep/matrix"
 )
 
 // Sweep is the live view of bench sweep: finished rows are lines that stay; the frame below them has what
@@ -32,7 +33,7 @@ type Sweep struct {
 }
 
 // NewSweep shows a sweep of the rows of m that k.Only picks, on v, until its Stop.
-func NewSweep(v *View, m *sweep.Matrix, only []string, color bool) *Sweep {
+func NewSweep(v *View, m *matrix.Matrix, only []string, color bool) *Sweep {
 	s := newSweep(m, only, color)
 	s.view = v
 	v.frame = func(at Moment) []string {
@@ -44,7 +45,7 @@ func NewSweep(v *View, m *sweep.Matrix, only []string, color bool) *Sweep {
 	return s
 }
 
-func newSweep(m *sweep.Matrix, only []string, color bool) *Sweep {
+func newSweep(m *matrix.Matrix, only []string, color bool) *Sweep {
 	s := &Sweep{matrix: m.Name, color: color, status: status{remaining: forecast.NewRemaining(m, only)},
 		name: narrowestName}
 	s.status.total = len(s.status.remaining.Todo)
@@ -215,7 +216,7 @@ const (
 )
 
 // finished is a row in one line below others: its name, and as much of its figures as fits the width.
-func (s *Sweep) finished(f *sweep.Finished, width int) string {
+func (s *Sweep) finished(f *sweep.RowEvent, width int) string {
 	number := fmt.Sprintf("%*d/%d  ", len(fmt.Sprint(f.Total)), f.Index, f.Total)
 	if f.Kept {
 		return number + title(&f.Row.Spec, width-len(number)-len("  kept")) + "  kept"

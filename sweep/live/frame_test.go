@@ -20,6 +20,7 @@ import (
 	"bench/experiment/text"
 	"bench/experiment/workload"
 	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 var update = flag.Bool("update", false, "write the frames in testdata")
@@ -49,15 +50,15 @@ func busy(now time.Time, width int) (*Sweep, endpoint.Snapshot, []string) {
 		return s.apply(e, at, width)
 	}
 	stay := tell(sweep.Event{Started: &sweep.Started{Dir: "results/chat/20260101T120000Z", Total: total, Kept: 1}}, 0)
-	stay = append(stay, tell(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: total, Kept: true, Row: rowOf(points[0], 5, "", 0)}}, 0)...)
+	stay = append(stay, tell(sweep.Event{Finished: &sweep.RowEvent{Index: 1, Total: total, Kept: true, Row: rowOf(points[0], 5, "", 0)}}, 0)...)
 	for i, f := range []*record.Row{rowOf(points[1], 1200, stats.Pass, 0), rowOf(points[2], 40, stats.Undecided, 12), rowOf(points[3], 3, stats.Fail, 1)} {
 		f.Summary.Requests.Failed = i * 1000
 		f.StartedAt, f.EndedAt = at, at.Add(73*time.Second)
 		tell(sweep.Event{Begun: &sweep.RowEvent{Index: i + 2, Total: total, Spec: &points[i+1], ID: f.ID}}, time.Second)
-		stay = append(stay, tell(sweep.Event{Finished: &sweep.Finished{Index: i + 2, Total: total, Row: f}}, 73*time.Second)...)
+		stay = append(stay, tell(sweep.Event{Finished: &sweep.RowEvent{Index: i + 2, Total: total, Row: f}}, 73*time.Second)...)
 	}
 	at = now.Add(-45 * time.Second)
-	s.apply(sweep.Event{Begun: &sweep.RowEvent{Index: 5, Total: total, Spec: &points[4], ID: sweep.ID(&points[4])}}, at, width)
+	s.apply(sweep.Event{Begun: &sweep.RowEvent{Index: 5, Total: total, Spec: &points[4], ID: matrix.ID(&points[4])}}, at, width)
 	r := endpoint.Snapshot{
 		Begun: now.Add(-42 * time.Second), Phase: record.PhaseWindow, Sent: 1320, Done: 1312, Failed: 2, InFlight: 8, Tokens: 51_660,
 		FirstToken: endpoint.LiveLatency{N: 288, P50: 52.13, P90: 70.4, P95: 81.25, P99: math.NaN(), Max: 1288.3},
@@ -154,9 +155,9 @@ func TestFrameWords(t *testing.T) {
 	cut = false
 	failed := rowOf(m.Points[0], 3, stats.Fail, 0)
 	failed.Summary.Requests.Failed = 2
-	line := s.apply(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Row: failed}}, now, 120)
+	line := s.apply(sweep.Event{Finished: &sweep.RowEvent{Index: 1, Total: 2, Row: failed}}, now, 120)
 	failed.Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}}
-	invalid := s.apply(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Row: failed}}, now, 80)
+	invalid := s.apply(sweep.Event{Finished: &sweep.RowEvent{Index: 1, Total: 2, Row: failed}}, now, 80)
 	holds(invalid[0], "INVALID: errors")
 	holds(line[0], "\x1b[31mFAIL\x1b[0m ", "2 FAILED", "TTFT p50 n=3")
 	s.apply(sweep.Event{Begun: &sweep.RowEvent{Index: 2, Total: 2, Spec: &m.Points[1], ID: "whole-r1"}}, now, 100)

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"bench/experiment/verdict"
 	"bench/sweep"
 	"bench/sweep/forecast"
+	"bench/sweep/matrix"
 )
 
 // Lines writes a sweep as lines for a log: one for each event, with the time of day, and one every few seconds
@@ -31,7 +33,7 @@ type Lines struct {
 const startingEvery = 10 * time.Second
 
 // NewLines writes the events of a sweep of the rows of m that only picks, until its Stop.
-func NewLines(w io.Writer, m *sweep.Matrix, only []string) *Lines {
+func NewLines(w io.Writer, m *matrix.Matrix, only []string) *Lines {
 	x := &Lines{w: w, status: status{remaining: forecast.NewRemaining(m, only)}}
 	x.stop = every(startingEvery, func(now time.Time) {
 		x.mu.Lock()
@@ -77,31 +79,30 @@ func (x *Lines) Event(e sweep.Event) {
 	defer x.mu.Unlock()
 	now := time.Now()
 	x.status.apply(e, now)
+	lines := eventLines(e)
 	switch {
 	case e.Begun != nil:
-		line := fmt.Sprintf("[%d/%d] %s …", e.Begun.Index, e.Begun.Total, text.Escape(e.Begun.Spec.Label()))
+		line := text.Escape(e.Begun.Spec.Label()) + " …"
 		if takes := x.status.remaining.Row(e.Begun.Spec); takes.Known() {
 			line += " " + takes.String()
 		}
-		x.put(now, "%s", line)
+		lines = []string{line}
 	case e.Finished != nil:
-		line := fmt.Sprintf("[%d/%d] %s", e.Finished.Index, e.Finished.Total, RowLine(e.Finished))
+		line := rowLine(e.Finished)
 		if !e.Finished.Kept && len(x.status.remaining.Todo) > 0 {
 			line += "; " + x.status.leftText(x.status.reading(), now)
 		}
-		x.put(now, "%s", line)
-	case e.Skipped != nil:
-		x.put(now, "[%d/%d] %s", e.Skipped.Index, e.Skipped.Total, skippedLine(e.Skipped))
-	case e.Cut != nil:
-		x.put(now, "[%d/%d] %s", e.Cut.Index, e.Cut.Total, cutLine(e.Cut))
-	case e.Starting != nil, e.Scouting != nil, e.Found != nil:
-		for _, line := range eventLines(e) {
-			x.put(now, "%s", line)
-		}
-	default:
-		for _, line := range eventLines(e) {
-			fmt.Fprintln(x.w, line)
-		}
+		lines = []string{line}
+	case e.Started != nil:
+		fmt.Fprintln(x.w, strings.Join(lines, "\n"))
+		return
+	}
+	number := ""
+	if row := cmp.Or(e.Begun, e.Finished, e.Skipped, e.Cut); row != nil {
+		number = fmt.Sprintf("[%d/%d] ", row.Index, row.Total)
+	}
+	for _, line := range lines {
+		x.put(now, "%s%s", number, line)
 	}
 }
 
@@ -167,8 +168,8 @@ func skippedLine(k *sweep.RowEvent) string {
 	return text.Escape(name + ": skipped: " + k.Reason)
 }
 
-// RowLine is a finished row in one line, the verdict first. Its percentiles have the mark of their sample size.
-func RowLine(f *sweep.Finished) string {
+// rowLine is a finished row in one line, the verdict first. Its percentiles have the mark of their sample size.
+func rowLine(f *sweep.RowEvent) string {
 	name := text.Escape(f.Row.Spec.Label())
 	if f.Kept {
 		return name + ": kept"
@@ -179,7 +180,7 @@ func RowLine(f *sweep.Finished) string {
 	return name + ": " + rowText(f.Row)
 }
 
-// rowText is RowLine without the name. What makes a row invalid comes before its verdict.
+// rowText is rowLine without the name. What makes a row invalid comes before its verdict.
 func rowText(r *record.Row) string {
 	s := &r.Summary
 	parts := []string{verdictText(r), unit.Format(s.Throughput.OutputTokensPerS, "tok/s"), findingsText(r)}

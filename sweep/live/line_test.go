@@ -19,20 +19,21 @@ import (
 	"bench/experiment/text"
 	"bench/experiment/workload"
 	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 const second = workload.Span(time.Second)
 
-func matrixOf(points ...experiment.Spec) *sweep.Matrix {
+func matrixOf(points ...experiment.Spec) *matrix.Matrix {
 	for i := range points {
 		points[i].Repeat = max(1, points[i].Repeat)
 	}
-	return &sweep.Matrix{Name: "chat", Points: points}
+	return &matrix.Matrix{Name: "chat", Points: points}
 }
 
 // rowOf returns a finished row of a point with n ok requests, each of 12.345 ms.
 func rowOf(s experiment.Spec, n int, verdict stats.Verdict, cautions int) *record.Row {
-	row := &record.Row{ID: sweep.ID(&s), Spec: s}
+	row := &record.Row{ID: matrix.ID(&s), Spec: s}
 	for i := range cautions {
 		row.Findings = append(row.Findings, record.Finding{Code: fmt.Sprint("code", i), Severity: record.Caution})
 	}
@@ -73,13 +74,13 @@ func lines(t *testing.T) {
 	time.Sleep(21 * time.Second)
 	for _, e := range []sweep.Event{
 		{Started: &sweep.Started{Dir: "results/m/1", Total: 3, Kept: 1}},
-		{Finished: &sweep.Finished{Index: 1, Total: 3, Kept: true, Row: &record.Row{ID: "kept-r1", Spec: kept}}},
-		{Begun: &sweep.RowEvent{Index: 2, Total: 3, Spec: &open, ID: sweep.ID(&open), Progress: &endpoint.Progress{}}},
-		{Finished: &sweep.Finished{Index: 2, Total: 3, Row: row}},
-		{Begun: &sweep.RowEvent{Index: 3, Total: 3, Spec: &fails, ID: sweep.ID(&fails), Progress: &endpoint.Progress{}}},
-		{Finished: &sweep.Finished{Index: 3, Total: 3, Row: failed}},
-		{Finished: &sweep.Finished{Index: 4, Total: 5, Row: early}},
-		{Finished: &sweep.Finished{Index: 5, Total: 5, Row: down}},
+		{Finished: &sweep.RowEvent{Index: 1, Total: 3, Kept: true, Row: &record.Row{ID: "kept-r1", Spec: kept}}},
+		{Begun: &sweep.RowEvent{Index: 2, Total: 3, Spec: &open, ID: matrix.ID(&open), Progress: &endpoint.Progress{}}},
+		{Finished: &sweep.RowEvent{Index: 2, Total: 3, Row: row}},
+		{Begun: &sweep.RowEvent{Index: 3, Total: 3, Spec: &fails, ID: matrix.ID(&fails), Progress: &endpoint.Progress{}}},
+		{Finished: &sweep.RowEvent{Index: 3, Total: 3, Row: failed}},
+		{Finished: &sweep.RowEvent{Index: 4, Total: 5, Row: early}},
+		{Finished: &sweep.RowEvent{Index: 5, Total: 5, Row: down}},
 	} {
 		x.Event(e)
 	}

@@ -33,7 +33,7 @@ func TestMessages(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		row := rowOf(spec, 30, stats.Fail, 0)
 		row.Findings = []record.Finding{{Code: "errors", Severity: record.Invalid}}
-		e.Event(sweep.Event{Finished: &sweep.Finished{Index: 1, Total: 2, Row: row}})
+		e.Event(sweep.Event{Finished: &sweep.RowEvent{Index: 1, Total: 2, Spec: &row.Spec, ID: row.ID, Row: row}})
 		e.Stop()
 		e.End(&sweep.Result{})
 		e.End(&sweep.Result{Dir: "results/m/1", Manifest: record.Manifest{State: "done"}})

@@ -20,7 +20,7 @@ import (
 )
 
 // watchedRow returns a row that runs, and the same row finished.
-func watchedRow(sent, done int64) (*sweep.RowEvent, *sweep.Finished) {
+func watchedRow(sent, done int64) (*sweep.RowEvent, *sweep.RowEvent) {
 	s := &experiment.Spec{Name: "A", Point: []experiment.Axis{{Key: "rate", Value: "4"}}, Repeat: 1, Workload: workload.Workload{Rate: 4}, Load: workload.Load{Concurrency: 8}}
 	p := &endpoint.Progress{}
 	p.Sent.Add(sent)
@@ -28,7 +28,7 @@ func watchedRow(sent, done int64) (*sweep.RowEvent, *sweep.Finished) {
 	p.Failed.Add(1)
 	p.Tokens.Add(100 * done)
 	row := &record.Row{ID: "A,rate=4-r1", Spec: *s, SLO: []record.Verdict{{Verdict: stats.Pass}}}
-	return &sweep.RowEvent{Index: 2, Total: 5, Spec: s, ID: row.ID, Progress: p}, &sweep.Finished{Index: 2, Total: 6, Row: row}
+	return &sweep.RowEvent{Index: 2, Total: 5, Spec: s, ID: row.ID, Progress: p}, &sweep.RowEvent{Index: 2, Total: 6, Row: row}
 }
 
 func (m *Metrics) text() string {

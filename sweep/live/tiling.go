@@ -55,7 +55,7 @@ func (t *Tiling) Event(e sweep.Event) {
 	case e.Finished != nil:
 		t.Stop()
 		if e.Finished.Total > 1 {
-			fmt.Fprintf(t.W, "[%d/%d] %s\n\n", e.Finished.Index, e.Finished.Total, RowLine(e.Finished))
+			fmt.Fprintf(t.W, "[%d/%d] %s\n\n", e.Finished.Index, e.Finished.Total, rowLine(e.Finished))
 		}
 	default:
 		t.Stop() // a cut row begins again

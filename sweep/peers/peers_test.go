@@ -12,8 +12,8 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"bench/experiment"
-	"bench/sweep"
 	"bench/sweep/forecast"
+	"bench/sweep/matrix"
 	"bench/sweep/peers"
 	"bench/sweep/strict"
 )
@@ -47,7 +47,7 @@ func plan(t *testing.T, m *peers.Matrix) []experiment.Spec {
 		}
 	}
 	text := strings.ReplaceAll(m.Text, `file = "/`, `file = "`)
-	matrix, err := sweep.ParseSet("m.toml", []byte(text), nil)
+	matrix, err := matrix.ParseSet("m.toml", []byte(text), nil)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, m.Text)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,12 +15,16 @@ import (
 	"bench/experiment/endpoint"
 	"bench/experiment/mock"
 	"bench/experiment/record"
+	"bench/experiment/roofline"
+	"bench/experiment/tune"
+	"bench/experiment/workload"
 	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 type Plan struct {
 	Prediction record.Prediction
-	matrix     *sweep.Matrix
+	matrix     *matrix.Matrix
 	reasoning  reasoning
 	servers    map[string]*server // by variant; "" = the matrix has one server
 }
@@ -35,7 +40,7 @@ type server struct {
 // limits of the engine and the tables of models and devices; its GPUs and KV precision, if any, precede those in
 // commands. Without hardware the engine has the step times of base, as the simulated server of a run. New removes from
 // the matrix the rows that cannot be simulated.
-func New(m *sweep.Matrix, base mock.Config) (*Plan, error) {
+func New(m *matrix.Matrix, base mock.Config) (*Plan, error) {
 	if len(m.Target.Replicas) > 0 {
 		return nil, errors.New("a prediction simulates one server, and [target] has replicas\nhint: replace replicas by endpoint, and write a part of the rate")
 	}
@@ -205,7 +210,7 @@ func (p *Plan) Apply(o *sweep.Options) {
 		o.Server, o.Roofline = p.endpoint(s, nil), s.roofline
 		return
 	}
-	o.Reach = func(_ context.Context, v *sweep.Variant) (*endpoint.Server, record.RooflineSource, error) {
+	o.Reach = func(_ context.Context, v *matrix.Variant) (*endpoint.Server, record.RooflineSource, error) {
 		s := p.servers[v.Name]
 		return p.endpoint(s, nil), s.roofline, nil
 	}
@@ -250,7 +255,7 @@ func (p *Plan) Night(
 	}}
 	for i := range p.matrix.Points {
 		s := &p.matrix.Points[i]
-		id, of := sweep.ID(s), p.servers[s.Variant]
+		id, of := matrix.ID(s), p.servers[s.Variant]
 		row, err := p.endpoint(of, times).Run(ctx, endpoint.RunConfig{
 			Spec: s, ID: id, Salt: salt + "/" + id, Roofline: of.roofline,
 			Each: func(r *record.Record) error {
@@ -272,3 +277,48 @@ func (p *Plan) Night(
 
 // driftOf is a [mock] drift that multiplies all step times from the start on.
 func driftOf(times float64) string { return strconv.FormatFloat(100*(times-1), 'g', -1, 64) + "%@0s" }
+
+// Prior orders the settings of a race of all combinations by the throughput of the simulated engine, in virtual time: a
+// saturated closed loop for each. It is nil if the matrix names no model and hardware that bench knows.
+func Prior(ctx context.Context, of *matrix.Matrix, models roofline.Models, hardware roofline.Hardware) []float64 {
+	m := *of
+	if m.Tune == nil || m.Tune.Order != tune.All || m.Tune.Goal != tune.MaxLoad {
+		return nil
+	}
+	model, errModel := models.Find(m.Target.Model)
+	device, errDevice := hardware.Find(m.Target.Hardware)
+	if errModel != nil || errDevice != nil {
+		return nil
+	}
+	m.Target.Model, m.Target.Hardware, m.Target.GPUs = model.ID, device.ID, max(m.Target.GPUs, 1)
+	m.Points = slices.Clone(m.Points)
+	for i := range m.Points {
+		s := &m.Points[i]
+		const workers, requests = 128, 256
+		s.Search, s.Rate, s.Arrival, s.Burstiness = nil, 0, workload.Arrival{}, 0
+		s.Load = workload.Load{Concurrency: workers, Requests: requests}
+	}
+	p, err := New(&m, mock.Config{Models: models, Devices: hardware})
+	if err != nil {
+		return nil
+	}
+	night, err := p.Night(ctx, "prior", "prior", func(*experiment.Spec) float64 { return 1 })
+	if err != nil {
+		return nil
+	}
+	known, mean := map[string]float64{}, 0.0
+	for _, row := range night.Rows {
+		x := math.Log(max(row.Summary.Throughput.RequestsPerS, 1e-3))
+		known[row.Spec.Variant] = x
+		mean += x / float64(len(night.Rows))
+	}
+	var scores []float64
+	for _, v := range m.Variants {
+		x, ok := known[v.Name]
+		if !ok { // the simulated engine lacks it
+			x = mean
+		}
+		scores = append(scores, x)
+	}
+	return scores
+}

@@ -10,6 +10,7 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/roofline"
 	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 const head = `name = "m"
@@ -32,10 +33,10 @@ func tables(t testing.TB) mock.Config {
 	return mock.Config{Models: models, Devices: roofline.BuiltinHardware()}
 }
 
-func planned(t testing.TB, text string) (*sweep.Matrix, *Plan, error) {
+func planned(t testing.TB, text string) (*matrix.Matrix, *Plan, error) {
 	t.Helper()
 	base := tables(t)
-	m, err := sweep.ParseSet("m.toml", []byte(text), nil, sweep.Extension{Table: "mock", Into: &base})
+	m, err := matrix.ParseSet("m.toml", []byte(text), nil, matrix.Extension{Table: "mock", Into: &base})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func predicted(t testing.TB, text string) (string, map[string]*record.Row) {
 	return carriedOut(t, m, p)
 }
 
-func ran(t testing.TB, m *sweep.Matrix, p *Plan) *sweep.Result {
+func ran(t testing.TB, m *matrix.Matrix, p *Plan) *sweep.Result {
 	t.Helper()
 	o := sweep.Options{Out: t.TempDir()}
 	p.Apply(&o)
@@ -64,7 +65,7 @@ func ran(t testing.TB, m *sweep.Matrix, p *Plan) *sweep.Result {
 	return result
 }
 
-func carriedOut(t testing.TB, m *sweep.Matrix, p *Plan) (string, map[string]*record.Row) {
+func carriedOut(t testing.TB, m *matrix.Matrix, p *Plan) (string, map[string]*record.Row) {
 	t.Helper()
 	rows := map[string]*record.Row{}
 	o := sweep.Options{Out: t.TempDir(), Event: func(e sweep.Event) {

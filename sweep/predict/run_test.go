@@ -13,6 +13,7 @@ import (
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
 	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 // A search drives the simulated engine as it drives a server, and a budget counts the time that the rows would take.
@@ -33,7 +34,7 @@ rate = { search = "slo", min = 1, max = 64 }
 	if m.Budget.SpentS < 20 || m.Budget.SpentS > 120 {
 		t.Errorf("%g s of the budget are spent", m.Budget.SpentS)
 	}
-	if _, err := sweep.Run(t.Context(), matrix(t, head+"[[row]]\nname = \"a\"\ninput = 1\noutput = 1\nconcurrency = 1\nrequests = 1\n"), sweep.Options{Resume: dir}); err == nil || !strings.Contains(err.Error(), "is a prediction") {
+	if _, err := sweep.Run(t.Context(), read(t, head+"[[row]]\nname = \"a\"\ninput = 1\noutput = 1\nconcurrency = 1\nrequests = 1\n"), sweep.Options{Resume: dir}); err == nil || !strings.Contains(err.Error(), "is a prediction") {
 		t.Errorf("resumed: %v", err)
 	}
 }
@@ -64,8 +65,8 @@ rate = { search = "slo", min = 1, max = 64, tolerance = "1%", `+limit.keys+` }
 	}
 }
 
-func matrix(t testing.TB, text string) *sweep.Matrix {
-	m, err := sweep.ParseSet("m.toml", []byte(text), nil)
+func read(t testing.TB, text string) *matrix.Matrix {
+	m, err := matrix.ParseSet("m.toml", []byte(text), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"bench/experiment/mock"
-	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 // numbers are the engine flags with a number that the simulated engine has, by their names with underscores. Sources:
@@ -54,14 +54,11 @@ func kvPrecision(c *mock.Config, value string) {
 var lacked = []string{
 	"attention_backend", "compilation_config", "cpu_offload", "cuda_graph", "data_parallel", "decode_context_parallel",
 	"disable_cuda_graph", "disable_overlap_schedule", "dp", "enable_chunked_prefill", "enable_dbo",
-	"enable_dp_attention", "enable_eplb",
-	"enable_expert_parallel", "enable_lora", "enable_torch_compile", "enforce_eager", "ep", "expert_parallel",
-	"gpu_memory_utilization",
-	"hf_overrides", "kv_cache_free_gpu_memory_fraction", "kv_transfer_config", "max_num_partial_prefills",
-	"mem_fraction_static",
+	"enable_dp_attention", "enable_eplb", "enable_expert_parallel", "enable_lora", "enable_torch_compile",
+	"enforce_eager", "ep", "expert_parallel", "gpu_memory_utilization", "hf_overrides",
+	"kv_cache_free_gpu_memory_fraction", "kv_transfer_config", "max_num_partial_prefills", "mem_fraction_static",
 	"no_async_scheduling", "no_enable_chunked_prefill", "pipeline_parallel", "pp", "quantization", "schedule_policy",
-	"scheduling_policy",
-	"speculative", "swap_space",
+	"scheduling_policy", "speculative", "swap_space",
 }
 
 type flag struct{ name, value string }
@@ -106,7 +103,7 @@ func apply(c *mock.Config, command []string) {
 
 // unknownKnobs are the knobs of a variant that have another value than in the first one, and that change nothing in the
 // simulated engine.
-func unknownKnobs(m *sweep.Matrix, base mock.Config, v *sweep.Variant) []string {
+func unknownKnobs(m *matrix.Matrix, base mock.Config, v *matrix.Variant) []string {
 	var unknown []string
 	first := m.Variants[0].Settings
 	for i, s := range v.Settings {

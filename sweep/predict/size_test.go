@@ -18,7 +18,7 @@ import (
 	"bench/experiment/workload"
 	"bench/report/foreign"
 	"bench/report/size"
-	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 // routed is the simulated servers behind a router that is written here again: what a fleet does, without a twin.
@@ -304,7 +304,7 @@ func TestBacktest(t *testing.T) {
 	}
 }
 
-func searched(t testing.TB, m *sweep.Matrix, p *Plan) (dir string) { return ran(t, m, p).Dir }
+func searched(t testing.TB, m *matrix.Matrix, p *Plan) (dir string) { return ran(t, m, p).Dir }
 
 // A roofline's fleet of one is the simulated server of the same hardware, which searches find.
 func TestSizeOfRooflineIsTheSimulatedServer(t *testing.T) {

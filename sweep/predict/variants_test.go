@@ -125,7 +125,7 @@ func TestRooflineOfEngine(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, engine := range []string{"", "vllm", "sglang"} {
-		m := matrix(t, strings.Replace(head, "llama-3.1-8b", sparse.ID, 1)+"[[row]]\nname = \"a\"\ninput = 100\noutput = 10\nconcurrency = 1\nrequests = 20\n")
+		m := read(t, strings.Replace(head, "llama-3.1-8b", sparse.ID, 1)+"[[row]]\nname = \"a\"\ninput = 100\noutput = 10\nconcurrency = 1\nrequests = 20\n")
 		base := tables(t)
 		base.Engine = engine
 		p, err := New(m, base)
@@ -149,7 +149,7 @@ func TestStatedPrecedes(t *testing.T) {
 	} {
 		base := tables(t)
 		base.GPUs, base.KVPrecision = 2, "fp8"
-		p, err := New(matrix(t, fmt.Sprintf(vllm, c.words, c.knobs)), base)
+		p, err := New(read(t, fmt.Sprintf(vllm, c.words, c.knobs)), base)
 		if c.refused != "" {
 			if err == nil || !strings.HasPrefix(err.Error(), c.refused) {
 				t.Errorf("%s: %v", c.words, err)
@@ -206,7 +206,7 @@ func TestSettings(t *testing.T) {
 // A prediction names the flags that it ignores, without their values, once; the others are not among them.
 func TestIgnoredFlags(t *testing.T) {
 	words := `"--quantization", "fp8", "--max-num-seqs", "{seqs}", "-pp=2", "--enforce-eager", "--port", "8000", "--speculative-config", "{}", "--epsilon", "1"`
-	p, err := New(matrix(t, fmt.Sprintf(vllm, words, "[server.knobs]\nseqs = [4, 8]")), tables(t))
+	p, err := New(read(t, fmt.Sprintf(vllm, words, "[server.knobs]\nseqs = [4, 8]")), tables(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestIgnoredFlags(t *testing.T) {
 
 // The hardware's step times replace all others, and limits of the engine stay.
 func TestOnHardware(t *testing.T) {
-	m := matrix(t, head+"[[row]]\nname = \"a\"\ninput = 1\noutput = 1\nconcurrency = 1\nrequests = 1\n")
+	m := read(t, head+"[[row]]\nname = \"a\"\ninput = 1\noutput = 1\nconcurrency = 1\nrequests = 1\n")
 	c := onHardware(mock.Config{Model: "x", Root: "y", TTFT: 1, ITL: 1, StepBase: 1, Drift: "5%/h", Faults: []string{"hang"}, MaxNumSeqs: 3}, m.Target)
 	want := mock.Config{Model: "llama-3.1-8b", Hardware: "h100-sxm", GPUs: 1, MaxNumSeqs: 3}
 	if !reflect.DeepEqual(c, want) {

@@ -12,7 +12,7 @@ import (
 	"bench/experiment/endpoint"
 	"bench/experiment/mock"
 	"bench/experiment/roofline"
-	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 // manyForms is a matrix with the forms of docs/matrix.md that the shipped ones do not have.
@@ -98,7 +98,7 @@ func TestSpecTravels(t *testing.T) {
 		most = 2
 	}
 	for _, name := range append(matrices, formsFile(t)) {
-		m, err := sweep.ReadSet(name, nil, sweep.Extension{Table: "mock", Into: &mock.Config{Models: models, Devices: roofline.BuiltinHardware()}})
+		m, err := matrix.ReadSet(name, nil, matrix.Extension{Table: "mock", Into: &mock.Config{Models: models, Devices: roofline.BuiltinHardware()}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,12 +1,11 @@
-package main
+package predict
 
 import (
-	"bytes"
 	"testing"
 
 	"bench/experiment/mock"
 	"bench/experiment/tune"
-	"bench/sweep"
+	"bench/sweep/matrix"
 )
 
 // More sequences a step are more throughput: a race begins with them. Without hardware it has no prior.
@@ -29,22 +28,19 @@ input = 256
 output = 64
 rate = { search = "slo" }
 `)
-	models, hardware, err := readTables(&bytes.Buffer{})
+	base := tables(t)
+	models, hardware := base.Models, base.Devices
+	m, err := matrix.ParseSet("m.toml", text, nil, matrix.Extension{Table: "mock", Into: &mock.Config{Models: models, Devices: hardware}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := sweep.ParseSet("m.toml", text, nil, sweep.Extension{Table: "mock", Into: &mock.Config{Models: models, Devices: hardware}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	in := &sweepInput{m: m, models: models, hardware: hardware}
-	if x := in.prior(t.Context()); len(x) != 3 || !(x[1] > x[2] && x[2] > x[0]) {
+	if x := Prior(t.Context(), m, models, hardware); len(x) != 3 || !(x[1] > x[2] && x[2] > x[0]) {
 		t.Errorf("%v", x)
 	}
 	if m.Points[0].Search == nil || m.Tune.Order != tune.All {
 		t.Error("the matrix is changed")
 	}
-	if m.Target.Hardware = ""; in.prior(t.Context()) != nil {
+	if m.Target.Hardware = ""; Prior(t.Context(), m, models, hardware) != nil {
 		t.Error("a prior without hardware")
 	}
 }

@@ -1,4 +1,4 @@
-package sweep
+package matrix
 
 import (
 	"regexp"
@@ -10,12 +10,12 @@ import (
 	"bench/sweep/strict"
 )
 
-// secrets are the values of a matrix that must not be shown or stored: those of [target.headers], those of
+// Secrets are the values of a matrix that must not be shown or stored: those of [target.headers], those of
 // keys with names of secrets, and the user info of URLs. They are found in the text, since errors also show
 // files that cannot be parsed. In doubt a value is masked.
-type secrets struct {
-	masked string   // the text with * for each character of a secret
-	values []string // the longest first
+type Secrets struct {
+	Masked string   // the text with * for each character of a secret
+	Values []string // the longest first
 }
 
 var (
@@ -38,13 +38,13 @@ var (
 )
 
 // MaskSecrets is a text of a matrix, or an argument of --set, with * for each character of a secret.
-func MaskSecrets(text string) string { return findSecrets(text).masked }
+func MaskSecrets(text string) string { return FindSecrets(text).Masked }
 
-// findSecrets finds the secrets in the text of a matrix, line by line, and those in arguments of --set.
-func findSecrets(text string, set ...string) secrets {
-	s := secrets{}
+// FindSecrets finds the secrets in the text of a matrix, line by line, and those in arguments of --set.
+func FindSecrets(text string, set ...string) Secrets {
+	s := Secrets{}
 	for _, argument := range set {
-		s.values = append(s.values, findSecrets(argument).values...)
+		s.Values = append(s.Values, FindSecrets(argument).Values...)
 	}
 	inHeaders, inClass, until := false, false, "" // until: the end of a secret of several lines
 	lines := strings.Split(text, "\n")
@@ -65,13 +65,13 @@ func findSecrets(text string, set ...string) secrets {
 		}
 		lines[i], until = s.hideLine(line, inHeaders)
 	}
-	s.masked = strings.Join(lines, "\n")
-	slices.SortFunc(s.values, func(a, b string) int { return len(b) - len(a) })
+	s.Masked = strings.Join(lines, "\n")
+	slices.SortFunc(s.Values, func(a, b string) int { return len(b) - len(a) })
 	return s
 }
 
 // hideLine masks the secrets of one line. until is the end of a secret that continues in the next line.
-func (s *secrets) hideLine(line string, all bool) (masked, until string) {
+func (s *Secrets) hideLine(line string, all bool) (masked, until string) {
 	users := bareUser // for an endpoint without a scheme
 	if userInfo().MatchString(line) {
 		users = userInfo
@@ -140,7 +140,7 @@ func secretFrom(line string, all bool) int {
 	return -1
 }
 
-func (s *secrets) hideSpan(line string, from, to, least int) string {
+func (s *Secrets) hideSpan(line string, from, to, least int) string {
 	span := line[from:to]
 	s.remember(span, least)
 	names := innerNames(line[:from], span)
@@ -193,7 +193,7 @@ func leastOf(line string, inHeaders bool) int {
 }
 
 // remember stores the values in a span that have least bytes, to find them in other texts.
-func (s *secrets) remember(span string, least int) {
+func (s *Secrets) remember(span string, least int) {
 	var found []string
 	for _, m := range quoted().FindAllStringSubmatch(span, -1) {
 		found = append(found, m[1]+m[2])
@@ -210,31 +210,31 @@ func (s *secrets) remember(span string, least int) {
 	}
 	for _, v := range found {
 		if len(v) >= least {
-			s.values = append(s.values, v)
+			s.Values = append(s.Values, v)
 		}
 	}
 }
 
 func notWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
-func (s secrets) mask(problems strict.Problems) strict.Problems {
-	lines := strings.Split(strings.TrimPrefix(s.masked, "\ufeff"), "\n")
+func (s Secrets) mask(problems strict.Problems) strict.Problems {
+	lines := strings.Split(strings.TrimPrefix(s.Masked, "\ufeff"), "\n")
 	for i := range problems {
 		p := &problems[i]
 		if p.Line > 0 && p.Line <= len(lines) {
 			p.Source = strings.TrimSuffix(lines[p.Line-1], "\r")
 		}
 		if p.Line == 0 { // an argument of --set, or no source at all
-			p.Source = s.hide(MaskSecrets(p.Source))
+			p.Source = s.Hide(MaskSecrets(p.Source))
 		}
-		p.Text, p.Hint = s.hide(p.Text), s.hide(p.Hint)
+		p.Text, p.Hint = s.Hide(p.Text), s.Hide(p.Hint)
 	}
 	return problems
 }
 
-func (s secrets) hide(text string) string {
+func (s Secrets) Hide(text string) string {
 	const shown = 39 // runes of a long text that package strict shows
-	for _, v := range s.values {
+	for _, v := range s.Values {
 		text = strings.ReplaceAll(text, v, "***")
 		if r := []rune(v); len(r) > shown {
 			text = strings.ReplaceAll(text, string(r[:shown]), "***")
@@ -243,18 +243,18 @@ func (s secrets) hide(text string) string {
 	return text
 }
 
-// hideIn copies a table without the secrets in its texts, at any depth.
-func (s secrets) hideIn(table map[string]any) map[string]any {
+// HideIn copies a table without the secrets in its texts, at any depth.
+func (s Secrets) HideIn(table map[string]any) map[string]any {
 	if table == nil {
 		return nil
 	}
 	return s.hideAny(table).(map[string]any)
 }
 
-func (s secrets) hideAny(v any) any {
+func (s Secrets) hideAny(v any) any {
 	switch x := v.(type) {
 	case string:
-		return s.hide(x)
+		return s.Hide(x)
 	case []any:
 		out := make([]any, len(x))
 		for i := range x {

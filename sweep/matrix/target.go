@@ -1,17 +1,18 @@
-package sweep
+package matrix
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"bench/experiment"
-	"bench/experiment/endpoint"
-	"bench/experiment/record"
+	"bench/experiment/roofline"
 	"bench/experiment/target"
+	"bench/experiment/text"
+	"bench/sweep/strict"
 )
 
 // CheckWorkers reports every reason why several workers can't send the points of the matrix: what their load is, and
@@ -53,7 +54,7 @@ func (m *Matrix) checkSecrets(points []experiment.Spec, bad func(where, problem,
 			}
 		}
 	}
-	for _, url := range slices.Concat([]string{t.Endpoint}, t.Endpoints, t.Replicas, m.ClassEndpoints(points)) {
+	for _, url := range slices.Concat([]string{t.Endpoint}, t.Endpoints, t.Replicas, m.classEndpoints(points)) {
 		if target.Redact(url) != url {
 			bad("the endpoint "+target.Redact(url), "has a secret, which workers do not get", own)
 		}
@@ -69,37 +70,6 @@ func (m *Matrix) checkFields(where string, fields map[string]any, bad func(where
 		if isSecret(name) {
 			bad(where+" "+name, "may be a secret, which workers do not get", "remove it, or run without --workers")
 		}
-	}
-}
-
-// mostCuts is how often a row that a worker cut is sent again.
-const mostCuts = 2
-
-// attempts measures one point. A row that a worker cuts is sent again, with other prompts, once all workers are there.
-func (r *run) attempts(ctx context.Context, s *experiment.Spec, p record.Planned, index,
-	total int) (*record.Row, error) {
-	if r.Workers == nil {
-		return r.row(ctx, s, p, index, total, r.salt(p.ID, 0))
-	}
-	before := ""
-	for cuts := 0; ; cuts++ {
-		if err := r.Workers.Complete(ctx); err != nil {
-			if ctx.Err() != nil {
-				return nil, err
-			}
-			return nil, fmt.Errorf("%s: %w\nhint: %s", p.ID, err, r.resumeHint("start them"))
-		}
-		row, err := r.row(ctx, s, p, index, total, r.salt(p.ID, cuts))
-		cut := new(endpoint.WorkerError)
-		if ctx.Err() != nil || !errors.As(err, &cut) {
-			return row, err
-		}
-		if cuts == mostCuts || cut.Reported && cut.Error() == before {
-			return nil, fmt.Errorf("%s was cut %d times: %w\nhint: %s", p.ID, cuts+1, err,
-				r.resumeHint("fix the worker"))
-		}
-		before = cut.Error()
-		r.Event(Event{Cut: &RowEvent{Index: index, Total: total, Spec: s, ID: p.ID, Reason: cut.Error()}})
 	}
 }
 
@@ -119,4 +89,69 @@ func (m *Matrix) CheckPrompts() error {
 		})
 	}
 	return errors.Join(found...)
+}
+
+// ForgetMachine clears what the file states of the machine behind its own endpoint, except what --set states, and
+// reports whether that is worth a note.
+func (m *Matrix) ForgetMachine() (noted bool) {
+	t := &m.Target
+	if t.Hardware != "" && !m.IsSet("target.hardware") {
+		t.Hardware, noted = "", true
+	}
+	if !m.IsSet("target.gpus") {
+		t.GPUs = 0
+	}
+	if !m.IsSet("target.precision") {
+		t.Precision = ""
+	}
+	if t.GPUHourUSD != nil && !m.IsSet("target.gpu_hour_usd") {
+		t.GPUHourUSD, noted = nil, true
+	}
+	stated := len(t.Facts)
+	maps.DeleteFunc(t.Facts, func(name, _ string) bool { return !m.IsSet("target.facts." + strconv.Quote(name)) })
+	return noted || len(t.Facts) < stated
+}
+
+// CheckHardware refuses a device or precision that is a slip of a known one: the run would have no roofline. An
+// unknown name that is none is allowed; notes says so.
+func (m *Matrix) CheckHardware(models roofline.Models, hardware roofline.Hardware) (notes []string, err error) {
+	var problems strict.Problems
+	check := func(key, what, value string, known []string, err error) {
+		if err == nil {
+			return
+		}
+		unknown := new(roofline.UnknownError)
+		isOfTable := errors.As(err, &unknown)
+		meant, slip := text.Slip(value, known)
+		hint := fmt.Sprintf("did you mean %q?", meant)
+		switch {
+		case isOfTable && unknown.Many:
+			problems = append(problems, m.Problem("target."+key, unknown.Error(), "write one of them in full"))
+		case slip && isOfTable:
+			hint += " Else add an entry to " + unknown.File
+			fallthrough
+		case slip:
+			problems = append(problems, m.Problem("target."+key, fmt.Sprintf("unknown %s %q", what, value), hint))
+		case isOfTable:
+			notes = append(notes, fmt.Sprintf("%v; known are %s", err, strings.Join(known, ", ")))
+		default:
+			notes = append(notes, err.Error())
+		}
+	}
+	t := m.Target
+	if t.Hardware != "" {
+		_, err := hardware.Find(t.Hardware)
+		check("hardware", "device", t.Hardware, hardware.Names(), err)
+	}
+	check("precision", "precision", t.Precision, roofline.PrecisionNames(),
+		roofline.CheckPrecision("precision", t.Precision))
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	if t.Model != "" && t.Hardware != "" {
+		if _, err := models.Find(t.Model); err != nil {
+			notes = append(notes, err.Error())
+		}
+	}
+	return notes, nil
 }

@@ -1,4 +1,4 @@
-package sweep
+package matrix
 
 import (
 	"fmt"
@@ -176,7 +176,7 @@ output = 4
 
 // TestShippedMatrices holds that what comes with bench is read without a problem.
 func TestShippedMatrices(t *testing.T) {
-	t.Chdir("..") // their files are named from there
+	t.Chdir("../..") // their files are named from there
 	files, err := filepath.Glob("matrices/*.toml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%v %v", files, err)
@@ -196,8 +196,8 @@ func TestShippedMatrices(t *testing.T) {
 		}
 		if m, err := ParseSet(file, text, nil, Extension{Table: "mock", Into: &mock.Config{Models: models}}); err != nil {
 			t.Error(err)
-		} else if s := findSecrets(m.Text); s.masked != m.Text {
-			t.Errorf("%s: something was taken for a secret:\n%s", file, cmp.Diff(m.Text, s.masked))
+		} else if s := FindSecrets(m.Text); s.Masked != m.Text {
+			t.Errorf("%s: something was taken for a secret:\n%s", file, cmp.Diff(m.Text, s.Masked))
 		}
 	}
 }
@@ -307,7 +307,7 @@ func TestReadMissing(t *testing.T) {
 // written are the matrices that are shipped, and those with mistakes.
 func written(t testing.TB) (texts []string) {
 	t.Helper()
-	for _, pattern := range []string{"../matrices/*.toml", "testdata/problems/*.toml"} {
+	for _, pattern := range []string{"../../matrices/*.toml", "testdata/problems/*.toml"} {
 		files, _ := filepath.Glob(pattern)
 		for _, file := range files {
 			text, err := os.ReadFile(file)

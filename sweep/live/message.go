@@ -1,37 +1,34 @@
-package sweep
+package live
 
 import (
+	"encoding/json"
+	"io"
+	"math"
+	"sync"
 	"time"
 
 	"bench/experiment"
 	"bench/experiment/endpoint"
 	"bench/experiment/record"
+	"bench/experiment/text"
 	"bench/experiment/verdict"
+	"bench/sweep"
+	"bench/sweep/forecast"
+	"bench/sweep/matrix"
 )
 
 const SchemaEvent = "bench/event/v1"
-
-// Values of Message.Event.
-const (
-	EventServerStarting = "server_starting"
-	EventSearchStarted  = "search_started" // it looks for the load of its first probe
-	EventRunStarted     = "run_started"
-	EventRowStarted     = "row_started"
-	EventRowProgress    = "row_progress" // every few seconds while a row runs
-	EventRowFinished    = "row_finished"
-	EventRowSkipped     = "row_skipped"
-	EventRowCut         = "row_cut" // by a worker; it begins again
-	EventSearchEnded    = "search_ended"
-	EventRunEnded       = "run_ended" // the last one
-)
 
 // Message is an event of a sweep as one line of JSON, for programs.
 type Message struct {
 	Schema string    `json:"schema"`
 	At     time.Time `json:"at"`
-	Event  string    `json:"event"`
+	// Event is one of: server_starting, search_started (it looks for the load of its first probe), run_started,
+	// row_started, row_progress (every few seconds while a row runs), row_finished, row_skipped, row_cut (by a worker; it
+	// begins again), search_ended, run_ended (the last one).
+	Event string `json:"event"`
 
-	Server   *MessageServer   `json:"server,omitempty"`   // of server_starting
+	Server   *sweep.Starting  `json:"server,omitempty"`   // of server_starting
 	Run      *MessageRun      `json:"run,omitempty"`      // of run_started and run_ended
 	Row      *MessageRow      `json:"row,omitempty"`      // of all row events
 	Progress *MessageProgress `json:"progress,omitempty"` // of row_progress
@@ -39,13 +36,6 @@ type Message struct {
 	// of row_skipped: "beyond the FAIL at rate 16/s", and of row_cut
 	Reason string         `json:"reason,omitempty"`
 	Search *MessageSearch `json:"search,omitempty"` // of search_ended
-}
-
-// MessageServer is a server that is being started.
-type MessageServer struct {
-	N       int    `json:"n"`       // counts from 1
-	Variant string `json:"variant"` // its knobs; empty: none
-	Log     string `json:"log"`     // file with its output
 }
 
 // MessageRun is the run as a whole.
@@ -114,31 +104,29 @@ type MessageResult struct {
 	Findings  []string `json:"findings"`      // codes of the invalid ones and of the cautions
 }
 
-func (e Event) Message(at time.Time) Message {
+// messageOf is an event of a sweep as a message.
+func messageOf(e sweep.Event, at time.Time) Message {
 	m := Message{Schema: SchemaEvent, At: at.UTC()}
 	switch {
 	case e.Starting != nil:
-		m.Event = EventServerStarting
-		m.Server = &MessageServer{N: e.Starting.N, Variant: e.Starting.Variant, Log: e.Starting.Log}
+		m.Event, m.Server = "server_starting", e.Starting
 	case e.Started != nil:
-		m.Event, m.Run = EventRunStarted, &MessageRun{Dir: e.Started.Dir, Rows: e.Started.Total, Kept: e.Started.Kept}
+		m.Event, m.Run = "run_started", &MessageRun{Dir: e.Started.Dir, Rows: e.Started.Total, Kept: e.Started.Kept}
 	case e.Scouting != nil:
-		m.Event, m.Search = EventSearchStarted, &MessageSearch{
+		m.Event, m.Search = "search_started", &MessageSearch{
 			Name: e.Scouting.Name, Axis: e.Scouting.Search.Axis, Search: e.Scouting.Search.Goal,
 		}
 	case e.Begun != nil:
-		m.Event, m.Row = EventRowStarted, e.Begun.message()
+		m.Event, m.Row = "row_started", messageRow(e.Begun)
 	case e.Skipped != nil:
-		m.Event, m.Row, m.Reason = EventRowSkipped, e.Skipped.message(), e.Skipped.Reason
+		m.Event, m.Row, m.Reason = "row_skipped", messageRow(e.Skipped), e.Skipped.Reason
 	case e.Cut != nil:
-		m.Event, m.Row, m.Reason = EventRowCut, e.Cut.message(), e.Cut.Reason
+		m.Event, m.Row, m.Reason = "row_cut", messageRow(e.Cut), e.Cut.Reason
 	case e.Finished != nil:
-		f := e.Finished
-		row := RowEvent{Index: f.Index, Total: f.Total, Spec: &f.Row.Spec, ID: f.Row.ID}
-		m.Event, m.Row, m.Result = EventRowFinished, row.message(), f.result()
+		m.Event, m.Row, m.Result = "row_finished", messageRow(e.Finished), resultOf(e.Finished)
 	case e.Found != nil:
 		f := e.Found
-		m.Event, m.Search = EventSearchEnded, &MessageSearch{
+		m.Event, m.Search = "search_ended", &MessageSearch{
 			Name: f.Name, Point: f.Others, Axis: f.Search.Axis, Search: f.Search.Goal,
 			State: f.State, Low: f.Low, High: f.High, Text: f.Text,
 		}
@@ -146,13 +134,13 @@ func (e Event) Message(at time.Time) Message {
 	return m
 }
 
-func (e *RowEvent) message() *MessageRow {
+func messageRow(e *sweep.RowEvent) *MessageRow {
 	s := e.Spec
 	return &MessageRow{ID: e.ID, Index: e.Index, Rows: e.Total, Name: s.Name, Point: s.Point, Repeat: s.Repeat,
 		Repeats: s.Repeats}
 }
 
-func (f *Finished) result() *MessageResult {
+func resultOf(f *sweep.RowEvent) *MessageResult {
 	s := &f.Row.Summary
 	r := &MessageResult{
 		Kept: f.Kept, Completed: s.Requests.Completed, Failed: s.Requests.Failed,
@@ -173,45 +161,101 @@ func (f *Finished) result() *MessageResult {
 	return r
 }
 
-// Event is a step of a run. Exactly one of the pointers is set.
-type Event struct {
-	Starting *Starting
-	Started  *Started
-	Scouting *experiment.Spec // a search looks for the load of its first probe
-	Begun    *RowEvent
-	Finished *Finished
-	Skipped  *RowEvent
-	Cut      *RowEvent     // by a worker: it begins again
-	Found    *record.Found // a search that has ended
+// Messages writes a sweep as JSON lines, with the progress of the row that runs every few seconds.
+type Messages struct {
+	w io.Writer
+
+	mu     sync.Mutex
+	status status
+	run    MessageRun
+
+	stop func()
 }
 
-type Starting struct {
-	N       int // counts from 1
-	Variant string
-	Log     string // path of its log
+// progressEvery is the time between two events of a row's progress.
+const progressEvery = 5 * time.Second
 
-	LastLine func() string // of its log so far, safe at any time; empty: none
+// NewMessages writes the events of a sweep of the rows of m that only picks, until its Stop.
+func NewMessages(w io.Writer, m *matrix.Matrix, only []string) *Messages {
+	x := &Messages{w: w, status: status{remaining: forecast.NewRemaining(m, only)}}
+	x.stop = every(progressEvery, x.progress)
+	return x
 }
 
-type Started struct {
-	Dir         string
-	Total, Kept int           // rows in the plan, and those finished by an earlier attempt
-	Changed     Changed       // rows of a run to resume that this matrix describes otherwise
-	Spent       time.Duration // of the budget so far; 0 without one
+func (x *Messages) Stop() { x.stop() }
+
+// End writes the last event, after Stop. A run without a directory has measured nothing, and gets no event.
+func (x *Messages) End(result *sweep.Result) {
+	if result == nil || result.Dir == "" {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.run.State = result.Manifest.State
+	x.put(Message{Schema: SchemaEvent, At: time.Now().UTC(), Event: "run_ended", Run: &x.run})
 }
 
-// RowEvent is a row without a result.
-type RowEvent struct {
-	Index, Total int // counts from 1, kept rows included
-	Spec         *experiment.Spec
-	ID           string
-	Progress     *endpoint.Progress // of a row that has begun
-	Reason       string             // "beyond the FAIL at rate 16/s"; "worker 2 (host-b): no sign of life for 10s"
+func (x *Messages) Event(e sweep.Event) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now := time.Now()
+	x.status.apply(e, now)
+	m := messageOf(e, now)
+	if e.Started != nil {
+		x.run = *m.Run
+	}
+	x.put(m)
 }
 
-// Finished is a row with all of its files.
-type Finished struct {
-	Index, Total int
-	Row          *record.Row
-	Kept         bool // finished by an earlier attempt
+// put writes one line. An error does not end the sweep: it is dropped.
+func (x *Messages) put(m Message) {
+	s, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // a struct of plain values
+	}
+	_, _ = x.w.Write(append(text.JSON(s), '\n'))
+}
+
+func (x *Messages) progress(now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	row := x.status.row
+	if row == nil {
+		return
+	}
+	r := x.status.reading()
+	m := messageOf(sweep.Event{Begun: row}, now)
+	m.Event, m.Progress = "row_progress", progressOf(r, now)
+	left := x.status.left(r, now)
+	m.Progress.LeastS = left.Least.Seconds()
+	if !left.Open {
+		m.Progress.MostS = new(left.Most.Seconds())
+	}
+	if !row.Spec.Streams() {
+		m.Progress.TTFTP50, m.Progress.TTFTP99 = nil, nil
+	}
+	x.put(m)
+}
+
+func progressOf(r endpoint.Snapshot, now time.Time) *MessageProgress {
+	p := &MessageProgress{
+		Phase: "preparing", Sent: r.Sent, Done: r.Done, Failed: r.Failed, InFlight: r.InFlight, Tokens: r.Tokens,
+		Sessions: r.Sessions, SessionsEnded: r.Over,
+		TTFTP50: known(r.FirstToken.P50), TTFTP99: known(r.FirstToken.P99), LagP99: known(r.Lag.P99),
+	}
+	if p.Settling = r.Settling; r.Settling > 0 {
+		p.Phase = "settling"
+	}
+	if !r.Begun.IsZero() {
+		p.Phase, p.ElapsedS = r.Phase, now.Sub(r.Begun).Seconds()
+	}
+	return p
+}
+
+// known is x, or nil for NaN.
+func known(x float64) *float64 {
+	if math.IsNaN(x) {
+		return nil
+	}
+	return &x
 }

@@ -1,4 +1,4 @@
-package sweep
+package matrix
 
 import (
 	"math"
@@ -12,7 +12,7 @@ import (
 
 // The workloads of bench URL have the lengths that their comments state, and searches without a range.
 func TestQuickWorkloads(t *testing.T) {
-	text, err := os.ReadFile("../matrices/quick.toml")
+	text, err := os.ReadFile("../../matrices/quick.toml")
 	if err != nil {
 		t.Fatal(err)
 	}

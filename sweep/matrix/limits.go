@@ -1,4 +1,4 @@
-package sweep
+package matrix
 
 import (
 	"errors"
@@ -33,7 +33,7 @@ type classLimits struct {
 	at  string // their path in the row
 }
 
-const LimitsFlag = "--slo"
+const limitsFlag = "--slo"
 
 // ReadLimits reads limits from the SLO tables of a matrix file (*.toml), or from a list like
 // "ttft_p95=300ms,error_rate=0.001". Of a file it reads nothing else. The error is a strict.Problems with
@@ -46,7 +46,7 @@ func ReadLimits(given string) (*Limits, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading limits: %w", err)
 	}
-	secrets := findSecrets(string(text))
+	secrets := FindSecrets(string(text))
 	l, err := fileLimits(given, text)
 	var problems strict.Problems
 	if errors.As(err, &problems) {
@@ -64,27 +64,27 @@ func listedLimits(given string) (*Limits, error) {
 		key = strings.TrimSpace(key)
 		switch {
 		case key == "" || strings.TrimSpace(value) == "":
-			return nil, strict.Problems{{File: LimitsFlag,
+			return nil, strict.Problems{{File: limitsFlag,
 				Text: fmt.Sprintf("%q is not a limit", strings.TrimSpace(entry)),
-				Hint: "write " + LimitsFlag + " 'ttft_p95=300ms,error_rate=0.001', or name a .toml file with [slo]"}}
+				Hint: "write " + limitsFlag + " 'ttft_p95=300ms,error_rate=0.001', or name a .toml file with [slo]"}}
 		case seen[key]:
-			return nil, strict.Problems{{File: LimitsFlag, Text: key + " is in the list twice", Hint: "remove one"}}
+			return nil, strict.Problems{{File: limitsFlag, Text: key + " is in the list twice", Hint: "remove one"}}
 		}
 		seen[key] = true
 		set = append(set, "slo."+strings.TrimSpace(entry))
 	}
-	doc, err := strict.ParseSet(LimitsFlag, []byte("[slo]"), set)
+	doc, err := strict.ParseSet(limitsFlag, []byte("[slo]"), set)
 	var problems strict.Problems
 	if errors.As(err, &problems) {
 		for i := range problems {
-			problems[i].File = LimitsFlag
+			problems[i].File = limitsFlag
 		}
 		return nil, problems
 	}
 	unquoted := strings.NewReplacer(`"`, "", " = ", "=") // the hints show TOML
 	l := &Limits{Given: given, problem: func(path, text, hint string) strict.Problem {
 		p := doc.Problem(path, text, unquoted.Replace(hint))
-		p.File = LimitsFlag
+		p.File = limitsFlag
 		return p
 	}}
 	l.others.slo.DecodeTOML(doc.Root["slo"], func(key, text, hint string) {

@@ -1,4 +1,4 @@
-package sweep
+package matrix
 
 import (
 	"fmt"
@@ -34,8 +34,7 @@ type axis struct {
 
 // listKeys are keys of a row, or of a table in it, that take a list as one value.
 var listKeys = []string{"mix", "slo", "name", "expect", "repeats", "kind", "pairs", "arrival.steps", "adapters.names",
-	"adapters.weights",
-	"prompts.category", "input.buckets", "input.values", "output.buckets", "output.values"}
+	"adapters.weights", "prompts.category", "input.buckets", "input.values", "output.buckets", "output.values"}
 
 func (x *expander) at() string { return fmt.Sprintf("row[%d]", x.index) }
 

@@ -1,4 +1,4 @@
-package sweep
+package matrix
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 
 // TestWorkloadExamples: each alternative that docs/matrix.md shows makes a row of its own, but for those that name a file.
 func TestWorkloadExamples(t *testing.T) {
-	text, err := os.ReadFile("../docs/matrix.md")
+	text, err := os.ReadFile("../../docs/matrix.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,12 +51,12 @@ func TestWorkloadExamples(t *testing.T) {
 // TestMatrixFences: every TOML block of README and the manual is read without a problem: as a matrix, or with what it
 // leaves out: a name, a row, or the keys that every row needs.
 func TestMatrixFences(t *testing.T) {
-	pages, err := filepath.Glob("../docs/*.md")
+	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := 0
-	for _, page := range append(pages, "../README.md") {
+	for _, page := range append(pages, "../../README.md") {
 		if filepath.Base(page) == "recipes.md" { // cmd/bench runs them
 			continue
 		}
@@ -66,9 +66,9 @@ func TestMatrixFences(t *testing.T) {
 		}
 		for i, block := range strings.Split(string(text), "```toml\n")[1:] {
 			block, _, _ = strings.Cut(block, "```")
-			block = strings.Replace(block, "prompts.jsonl", "../experiment/prompts/testdata/prompts.jsonl", 1)
-			block = strings.Replace(block, "conversation_trace.jsonl", "../experiment/trace/testdata/mooncake.jsonl", 1)
-			block = strings.Replace(block, `"weka.jsonl"`, `"../experiment/trace/testdata/weka.jsonl"`, 1)
+			block = strings.Replace(block, "prompts.jsonl", "../../experiment/prompts/testdata/prompts.jsonl", 1)
+			block = strings.Replace(block, "conversation_trace.jsonl", "../../experiment/trace/testdata/mooncake.jsonl", 1)
+			block = strings.Replace(block, `"weka.jsonl"`, `"../../experiment/trace/testdata/weka.jsonl"`, 1)
 			seen++
 			matrix := completed(block)
 			if _, err := parse("fence.toml", matrix); err != nil {

@@ -1,4 +1,4 @@
-package sweep
+package matrix
 
 import (
 	"strings"
@@ -31,7 +31,7 @@ func TestFindSecrets(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, findSecrets(tt.text).masked); diff != "" {
+			if diff := cmp.Diff(tt.want, FindSecrets(tt.text).Masked); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -46,14 +46,14 @@ func FuzzFindSecrets(f *testing.F) {
 		if strings.ContainsAny(before, "\"'[=") || strings.ContainsAny(value, "\"'\n\r{}[],= \t*") || len(value) < 8 || strings.Contains(before, value) {
 			t.Skip()
 		}
-		s := findSecrets(before + "\n[target.headers]\nk = \"" + value + "\"\n")
-		if strings.Contains(s.masked[len(before):], value) {
-			t.Errorf("%q is shown in %q", value, s.masked)
+		s := FindSecrets(before + "\n[target.headers]\nk = \"" + value + "\"\n")
+		if strings.Contains(s.Masked[len(before):], value) {
+			t.Errorf("%q is shown in %q", value, s.Masked)
 		}
-		if strings.Contains(s.hide("say "+value), value) {
+		if strings.Contains(s.Hide("say "+value), value) {
 			t.Errorf("%q is not hidden", value)
 		}
-		if got, want := strings.Count(s.masked, "\n"), strings.Count(before, "\n")+3; got != want {
+		if got, want := strings.Count(s.Masked, "\n"), strings.Count(before, "\n")+3; got != want {
 			t.Errorf("%d lines, not %d", got, want)
 		}
 	})
@@ -72,12 +72,12 @@ func TestShortHeaderValues(t *testing.T) {
 		"[target]\nheaders = { X-Auth = \"prod\" }":                "saturation-***, X-Env, ***-long",
 		"password = \"prod\"":                                      "saturation-***, X-Env, ***-long",
 	} {
-		s := findSecrets(text)
-		if got := s.hide(elsewhere); got != want {
+		s := FindSecrets(text)
+		if got := s.Hide(elsewhere); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
-		if strings.Contains(s.masked, "prod") {
-			t.Errorf("%s is shown as %s", text, s.masked)
+		if strings.Contains(s.Masked, "prod") {
+			t.Errorf("%s is shown as %s", text, s.Masked)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package sweep
+package matrix
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ type Variant struct {
 	Settings server.Variant // the knobs; nil for an endpoint
 	Endpoint string         // as written; empty for a server that bench starts
 
-	axes []experiment.Axis // its differences from the others
+	Axes []experiment.Axis // its differences from the others
 }
 
 // Varies reports whether bench starts servers or changes endpoints during the run.
@@ -29,8 +29,8 @@ func (m *Matrix) Simulated() bool {
 	return (m.Target.Endpoint == "" || m.Target.Endpoint == "mock") && !m.Varies()
 }
 
-// ClassEndpoints lists the servers that classes of the points name for themselves, each once.
-func (m *Matrix) ClassEndpoints(points []experiment.Spec) (list []string) {
+// classEndpoints lists the servers that classes of the points name for themselves, each once.
+func (m *Matrix) classEndpoints(points []experiment.Spec) (list []string) {
 	for _, r := range experiment.Routes(points, m.Target) {
 		if r.Endpoint != "" && !slices.Contains(list, r.Endpoint) {
 			list = append(list, r.Endpoint)
@@ -39,7 +39,7 @@ func (m *Matrix) ClassEndpoints(points []experiment.Spec) (list []string) {
 	return list
 }
 
-func (m *Matrix) variant(name string) *Variant {
+func (m *Matrix) Variant(name string) *Variant {
 	at := slices.IndexFunc(m.Variants, func(v Variant) bool { return v.Name == name })
 	return &m.Variants[at]
 }
@@ -64,7 +64,7 @@ func (r *reader) readVariants(given bool) {
 		for _, e := range m.Target.Endpoints {
 			name := experiment.EndpointName(e)
 			axes := []experiment.Axis{{Key: "endpoint", Value: name}}
-			m.Variants = append(m.Variants, Variant{Name: "endpoint=" + name, Endpoint: e, axes: axes})
+			m.Variants = append(m.Variants, Variant{Name: "endpoint=" + name, Endpoint: e, Axes: axes})
 		}
 		return
 	}
@@ -73,7 +73,7 @@ func (r *reader) readVariants(given bool) {
 		r.bad("server.knobs", "the knobs have too many combinations to start", "write fewer values")
 	}
 	for _, v := range variants {
-		m.Variants = append(m.Variants, Variant{Name: v.String(), Settings: v, axes: variedKnobs(v, m.Server.Knobs)})
+		m.Variants = append(m.Variants, Variant{Name: v.String(), Settings: v, Axes: variedKnobs(v, m.Server.Knobs)})
 	}
 }
 
@@ -94,7 +94,7 @@ func (m *Matrix) forVariants(points []experiment.Spec) []experiment.Spec {
 	var out []experiment.Spec
 	for _, v := range m.Variants {
 		for _, p := range points {
-			p.Point = slices.Concat(p.Point, v.axes)
+			p.Point = slices.Concat(p.Point, v.Axes)
 			p.Variant = v.Name
 			out = append(out, p)
 		}
@@ -102,9 +102,9 @@ func (m *Matrix) forVariants(points []experiment.Spec) []experiment.Spec {
 	return out
 }
 
-// attribution is a note about variants whose difference has several causes; empty: no pair differs in two
+// Attribution is a note about variants whose difference has several causes; empty: no pair differs in two
 // knobs.
-func (m *Matrix) attribution() string {
+func (m *Matrix) Attribution() string {
 	var pairs []string
 	if m.Tune != nil { // the race says which knobs interact
 		return ""

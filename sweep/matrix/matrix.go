@@ -1,16 +1,12 @@
-// Package sweep turns a matrix into rows, and rows into files. Its steps:
+// Package matrix reads a matrix file and turns it into points. Its steps:
 //
-//   - Read and Parse decode the TOML strictly and expand its lists into points, the last key fastest (matrix, expand,
-//     search, zeros, secret); every mistake is collected with its place in the file (mistakes);
-//   - points are repeated, multiplied by the servers of the matrix (variant) and put in order (order);
-//   - Run plans the rows that a directory lacks (plan), starts or reaches the server of each (servers), measures them
-//     (run) and writes each atomically (directory, lock): a kill at any moment loses only the row in progress;
-//   - with a budget, Run adds longer repeats of undecided points while they fit (budget).
+//   - ReadSet and ParseSet decode the TOML strictly and expand its lists into points, the last key fastest (matrix,
+//     expand, search); every mistake is collected with its place in the file (mistakes), and no error shows a secret
+//     (secret);
+//   - points are repeated, multiplied by the servers of the matrix, and put in order (variant).
 //
-// It prints nothing: Run reports its steps as events (event), which Message converts for programs (message).
-// Parsing and running are one package, since a resumed run plans from both sides: a row is kept if a point of today's
-// matrix has its ID and its hash.
-package sweep
+// It reaches no server and writes no file: package sweep runs the points.
+package matrix
 
 import (
 	"crypto/sha256"
@@ -124,7 +120,7 @@ func readText(file string, text []byte, set []string, read func(*reader)) (*Matr
 	var problems strict.Problems
 	switch parsed := errors.As(err, &problems); {
 	case doc == nil && parsed:
-		return nil, findSecrets(string(text), set...).mask(problems)
+		return nil, FindSecrets(string(text), set...).mask(problems)
 	case doc == nil:
 		return nil, err
 	}
@@ -138,7 +134,7 @@ func readText(file string, text []byte, set []string, read func(*reader)) (*Matr
 	}
 	read(r)
 	if len(r.problems) > 0 {
-		return nil, findSecrets(string(text), set...).mask(r.problems)
+		return nil, FindSecrets(string(text), set...).mask(r.problems)
 	}
 	return r.m, nil
 }
@@ -317,4 +313,25 @@ func looksForLoad(row map[string]any) bool {
 		}
 	}
 	return false
+}
+
+// GateOf reads [gate] of a matrix and no other table: the rest may be written for another version.
+func GateOf(file, text string) (experiment.Gate, error) {
+	var g experiment.Gate
+	doc, err := strict.Parse(file, []byte(text))
+	if err != nil {
+		return g, fmt.Errorf("reading the gate of the matrix: %w", err)
+	}
+	table, there := doc.Root["gate"]
+	if !there {
+		return g, nil
+	}
+	var problems strict.Problems
+	g.DecodeTOML(table, func(key, problem, hint string) {
+		problems = append(problems, doc.Problem(strict.Join("gate", key), problem, hint))
+	})
+	if len(problems) > 0 {
+		return g, problems
+	}
+	return g, nil
 }
