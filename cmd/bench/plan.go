@@ -8,11 +8,10 @@ import (
 	"bench/experiment/text"
 	"bench/report"
 	"bench/sweep/forecast"
-	"bench/sweep/matrix"
 )
 
-func planText(m *matrix.Matrix, k forecast.Known, screen report.Screen) (string, error) {
-	p, err := forecast.NewPlan(m, k)
+func (in *sweepInput) planText(screen report.Screen) (string, error) {
+	p, err := forecast.NewPlan(in.m, in.only, in.kept)
 	if err != nil {
 		return "", usage("--only: %w", err)
 	}

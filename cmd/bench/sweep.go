@@ -102,8 +102,8 @@ type sweepInput struct {
 	hardware  roofline.Hardware
 	simulated mock.Config
 	m         *matrix.Matrix
-	notes     []string // rows without a roofline
-	known     forecast.Known
+	notes     []string      // rows without a roofline
+	kept      sweep.Kept    // by a resumed run
 	spends    string        // how the budget is spent; "" = there is none
 	text      []byte        // of the matrix, one of bench's own; nil: it is read
 	described bool          // what bench tile sends is printed
@@ -181,8 +181,7 @@ func (in *sweepInput) read(ctx context.Context, file string, stderr io.Writer) (
 			return err
 		}
 	}
-	in.known = forecast.Known{Only: in.only}
-	in.spends, err = interruptible(ctx, func() (string, error) { return in.planBudget(in.m, &in.known) })
+	in.spends, err = interruptible(ctx, in.planBudget)
 	return err
 }
 
@@ -190,7 +189,7 @@ func (in *sweepInput) printPlan(ctx context.Context, c *cli) error {
 	if len(in.notes) > 0 { // a run notes it after it has found the model
 		fmt.Fprintln(c.stderr, safe("note: rows have no roofline: "+strings.Join(in.notes, "; ")))
 	}
-	plan, err := interruptible(ctx, func() (string, error) { return planText(in.m, in.known, screenOf(c.stdout)) })
+	plan, err := interruptible(ctx, func() (string, error) { return in.planText(screenOf(c.stdout)) })
 	if err == nil {
 		_, err = fmt.Fprint(c.stdout, plan)
 	}
@@ -349,18 +348,18 @@ func matrixError(err error) error {
 
 // planBudget finds what a resumed run has spent of its budget, and returns how far the budget goes; empty: there is
 // none.
-func (f *sweepFlags) planBudget(m *matrix.Matrix, k *forecast.Known) (string, error) {
-	if f.resume != "" && (f.dryRun || m.Budget > 0) {
-		kept, err := sweep.FindKept(m, f.resume)
+func (in *sweepInput) planBudget() (string, error) {
+	if in.resume != "" && (in.dryRun || in.m.Budget > 0) {
+		kept, err := sweep.FindKept(in.m, in.resume)
 		if err != nil {
 			return "", usage("%w", err)
 		}
-		k.Done, k.Changed, k.Spent = kept.Done, kept.Changed, kept.Spent
+		in.kept = *kept
 	}
-	if m.Budget == 0 {
+	if in.m.Budget == 0 {
 		return "", nil
 	}
-	p, err := forecast.NewPlan(m, *k)
+	p, err := forecast.NewPlan(in.m, in.only, in.kept)
 	if err != nil {
 		return "", usage("--only: %w", err)
 	}

@@ -34,14 +34,6 @@ type Plan struct {
 	time          Span
 }
 
-// Known is what a forecast rests on besides the matrix.
-type Known struct {
-	Only    []string        // globs of the rows to run; empty = all
-	Spent   time.Duration   // of the matrix's budget, by the attempts of a resumed run
-	Done    map[string]bool // IDs of the rows that a resumed run keeps
-	Changed sweep.Changed   // rows of a resumed run
-}
-
 // Row is one point of the plan with its repeats, its cells as text.
 type Row struct {
 	Row, Point         string // the name in the matrix, and the point of it
@@ -62,8 +54,8 @@ type Shape struct {
 	Input, Output string // prompt and output tokens
 }
 
-// NewPlan lists the rows that match k.Only.
-func NewPlan(m *matrix.Matrix, k Known) (*Plan, error) {
+// NewPlan lists the rows that match a glob of only; none = all. k is what a resumed run keeps.
+func NewPlan(m *matrix.Matrix, only []string, k sweep.Kept) (*Plan, error) {
 	p := &Plan{durations: newDurations(m), budget: time.Duration(m.Budget), spent: k.Spent, Changed: k.Changed.Lines()}
 	points := m.Points
 	if m.Tune != nil {
@@ -71,7 +63,7 @@ func NewPlan(m *matrix.Matrix, k Known) (*Plan, error) {
 	}
 	for i := range points {
 		s := &points[i]
-		if ok, err := matrix.Match(s, k.Only); err != nil {
+		if ok, err := matrix.Match(s, only); err != nil {
 			return nil, err
 		} else if !ok {
 			continue
@@ -102,7 +94,7 @@ func NewPlan(m *matrix.Matrix, k Known) (*Plan, error) {
 	return p, nil
 }
 
-func (p *Plan) add(s *experiment.Spec, k *Known) {
+func (p *Plan) add(s *experiment.Spec, k *sweep.Kept) {
 	takes := p.durations.of(s)
 	done := k.Done[matrix.ID(s)]
 	if done {

@@ -7,6 +7,7 @@ import (
 
 	"bench/experiment"
 	"bench/experiment/workload"
+	"bench/sweep"
 	"bench/sweep/matrix"
 )
 
@@ -67,9 +68,9 @@ repeats = 4
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := NewPlan(m, Known{Only: []string{"r"}})
+		p, err := NewPlan(m, []string{"r"}, sweep.Kept{})
 		odd, _ := matrix.ParseSet("m.toml", []byte(strings.Replace(strings.Replace(text, "ORDER", order, 1), "repeats = 4", "repeats = 3", 1)), nil)
-		if q, err := NewPlan(odd, Known{}); err != nil || strings.Contains(q.Total(), "even number of repeats") != (order == "interleaved") {
+		if q, err := NewPlan(odd, nil, sweep.Kept{}); err != nil || strings.Contains(q.Total(), "even number of repeats") != (order == "interleaved") {
 			t.Errorf("%s, 3 repeats: %v, %q", order, err, q.Total())
 		}
 		if err != nil || p.Total() != want || len(p.Rows) != 2 || p.Rows[0].Repeats != 4 || p.Rows[0].Time != "36s to 8m 40s" || p.Rows[0].Point != "n=1" || p.Rows[1].Load != "concurrency 1" {

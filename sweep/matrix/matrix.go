@@ -215,23 +215,21 @@ func (r *reader) readTables(ext []Extension) {
 	r.m.Target.Check(r.under("target"))
 }
 
-// table removes a top-level table from the root and returns it.
 func (r *reader) table(key string) map[string]any {
-	v, there := r.root[key]
-	delete(r.root, key)
-	t, ok := v.(map[string]any)
-	if there && !ok {
-		r.bad(key, key+" is a table", "write ["+key+"]")
-	}
-	return t
+	return removed[map[string]any](r, key, " is a table", "write ["+key+"]")
 }
 
 func (r *reader) tables(key string) []map[string]any {
+	return removed[[]map[string]any](r, key, " is a list of tables", "write [["+key+"]]")
+}
+
+// removed removes a top-level key from the root and returns its value; zero: there is none, or one of another type.
+func removed[T any](r *reader, key, is, hint string) T {
 	v, there := r.root[key]
 	delete(r.root, key)
-	t, ok := v.([]map[string]any)
+	t, ok := v.(T)
 	if there && !ok {
-		r.bad(key, key+" is a list of tables", "write [["+key+"]]")
+		r.bad(key, key+is, hint)
 	}
 	return t
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"bench/experiment"
+	"bench/sweep"
 	"bench/sweep/forecast"
 	"bench/sweep/matrix"
 	"bench/sweep/peers"
@@ -51,7 +52,7 @@ func plan(t *testing.T, m *peers.Matrix) []experiment.Spec {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, m.Text)
 	}
-	if _, err := forecast.NewPlan(matrix, forecast.Known{}); err != nil {
+	if _, err := forecast.NewPlan(matrix, nil, sweep.Kept{}); err != nil {
 		t.Fatal(err)
 	}
 	return matrix.Points
