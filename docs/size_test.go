@@ -16,7 +16,7 @@ import (
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
 	mostLines         = 117_346
-	mostPackages      = 63
+	mostPackages      = 64
 	mostExportedNames = 2_455 // types, functions, methods, variables and constants
 	mostExportedField = 4_023
 	mostWideLines     = 234 // of more than 120 columns
@@ -27,7 +27,7 @@ const (
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
 	"report":               7_346,
-	"cmd/bench":            7_852,
+	"cmd/bench":            7_624,
 	"experiment/trace":     4_892,
 	"experiment/openai":    5_058,
 	"experiment/mock":      5_052,
@@ -35,7 +35,7 @@ var larger = map[string]int{
 	"experiment/workload":  4_633,
 	"report/compare":       4_891,
 	"experiment/record":    4_976,
-	"sweep":                4_988,
+	"sweep":                3_151,
 	"experiment/diagnosis": 4_596,
 	"experiment/endpoint":  4_287,
 	"experiment/stats":     3_889,

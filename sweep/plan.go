@@ -167,7 +167,6 @@ func (r *resumption) newManifest() record.Manifest {
 	for _, n := range r.m.Notes {
 		notes = append(notes, hide(n))
 	}
-
 	if note := r.m.Attribution(); note != "" {
 		notes = append(notes, note)
 	}
@@ -187,9 +186,8 @@ func (r *resumption) newManifest() record.Manifest {
 	m := record.Manifest{
 		Schema: record.SchemaRun, Run: filepath.Base(r.dir.path), Matrix: r.m.Name, MatrixFile: r.m.File,
 		MatrixText: r.Server.Hide(r.secrets.Masked), MatrixHash: r.m.Hash(), Hypothesis: hide(r.m.Hypothesis),
-		Notes:   notes,
-		Command: r.Command, StartedAt: now, State: "running", Salt: cmp.Or(old.Salt, rand.Text()[:16]),
-		Seed: r.m.Seed, Order: cmp.Or(r.m.Order, matrix.OrderListed),
+		Notes: notes, Command: r.Command, StartedAt: now, State: "running",
+		Salt: cmp.Or(old.Salt, rand.Text()[:16]), Seed: r.m.Seed, Order: cmp.Or(r.m.Order, matrix.OrderListed),
 		Client: r.Client, Target: target, Facts: facts, Unspecified: r.m.Target.Unspecified(),
 		Attempts:   append(r.dir.countCut(old.Attempts), attempt),
 		GPUHourUSD: r.m.Target.GPUHourUSD, Servers: r.servers, Predicted: r.Predicted,

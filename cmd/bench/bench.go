@@ -295,7 +295,10 @@ func positional(rule cobra.PositionalArgs) cobra.PositionalArgs {
 			return err
 		}
 		_, words, _ := strings.Cut(cmd.Use, " ")
-		return usage("%s takes %s, got: %s\nhint: %[1]s --help", cmd.CommandPath(), cmp.Or(words, "nothing"),
-			cmp.Or(strings.Join(args, " "), "nothing"))
+		given := "nothing"
+		if len(args) > 0 {
+			given = strings.Join(args, " ")
+		}
+		return usage("%s takes %s, got: %s\nhint: %[1]s --help", cmd.CommandPath(), cmp.Or(words, "nothing"), given)
 	}
 }
