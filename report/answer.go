@@ -10,7 +10,6 @@ import (
 	"bench/experiment/diagnosis"
 	"bench/experiment/record"
 	"bench/experiment/series"
-	"bench/experiment/unit"
 )
 
 // Setup is what was measured, on one line: model, hardware, precision, engine, start, load workers and duration.
@@ -141,7 +140,7 @@ func (o *Analysis) View(w *diagnosis.Workload) AnswerView {
 		if n := len(o.Cautions); n > 0 { // the PASS is decided with the effects of all of them
 			text := o.Cautions[0].Code + ": " + o.Cautions[0].Text
 			if n > 1 {
-				text += " (and " + unit.Plural(n-1, "more caution") + ")"
+				text += others(" (and ", n, "more caution") + ")"
 			}
 			v.Caution = clauses(v.Caution, text+". The PASS holds in the worst case")
 		}

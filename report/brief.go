@@ -111,14 +111,14 @@ func briefPoints(o *Analysis) (shown map[[2]int]bool, left int) {
 	type place struct{ at, rank [2]int }
 	var all []place
 	for i := range o.Series {
-		if o.Answer.Tune != nil && first != nil && i != first.Series { // the table of settings has it
+		leading := first != nil && i == first.Series
+		if o.Answer.Tune != nil && first != nil && !leading { // the table of settings has it
 			continue
 		}
 		for j := range o.Series[i].Points {
-			away := max(j-quoted[i], quoted[i]-j)
-			group := 2
+			away, group := max(j-quoted[i], quoted[i]-j), 2
 			switch {
-			case first != nil && i == first.Series:
+			case leading:
 				group = 0
 			case away == 0:
 				group = 1

@@ -94,12 +94,9 @@ func allRefused(c *compare.Comparison) bool {
 
 func pointsKnobs(c *compare.Comparison) string {
 	why := compare.Refusing(c.Points[0].Differences)
-	text := knobsText(why[:1])
-	if more := len(why) - 1; more > 0 {
-		text += " and " + unit.Plural(more, "more difference")
-	}
+	text := knobsText(why[:1]) + others(" and ", len(why), "more difference")
 	if n := len(c.Points); n > 1 {
-		text += " at " + c.Points[0].Name + " and " + unit.Plural(n-1, "more point")
+		text += " at " + c.Points[0].Name + others(" and ", n, "more point")
 	}
 	return text
 }
@@ -126,20 +123,13 @@ func notCompared(c *compare.Comparison) (out []string) {
 		out = append(out, "only in new: "+andMorePoints(c.Added))
 	}
 	if n := len(c.LeftOut); n > 0 {
-		text := "left out of base: " + c.LeftOut[0].Run + ": " + c.LeftOut[0].Why
-		if n > 1 {
-			text += "; and " + unit.Plural(n-1, "more run")
-		}
-		out = append(out, text)
+		out = append(out, "left out of base: "+c.LeftOut[0].Run+": "+c.LeftOut[0].Why+others("; and ", n, "more run"))
 	}
 	return out
 }
 
 func andMorePoints(names []string) string {
-	if len(names) == 1 {
-		return names[0]
-	}
-	return fmt.Sprintf("%s and %s", names[0], unit.Plural(len(names)-1, "more point"))
+	return names[0] + others(" and ", len(names), "more point")
 }
 
 // cautionsOf are the codes of cautions in order, with the point of each row that has them.
@@ -219,12 +209,9 @@ func detectableNotes(c *compare.Comparison) (notes []string) {
 	}
 	if len(blind) > 0 {
 		s := blind[0]
-		text := fmt.Sprintf("threshold below the noise: %s at %s: smallest detectable change %s", s.Threshold,
-			compare.OfClass(s.Point, s.Class), compare.Percent(s.Smallest, false))
-		if more := len(blind) - 1; more > 0 {
-			text += "; " + unit.Plural(more, "more figure")
-		}
-		notes = append(notes, text)
+		notes = append(notes, fmt.Sprintf("threshold below the noise: %s at %s: smallest detectable change %s%s",
+			s.Threshold, compare.OfClass(s.Point, s.Class), compare.Percent(s.Smallest, false),
+			others("; ", len(blind), "more figure")))
 	}
 	return notes
 }

@@ -262,12 +262,8 @@ func AnswerGroup(g *compare.Group) GroupAnswer {
 	}
 	if n := g.Live(); watched < n && watched > 0 {
 		text := fmt.Sprintf("not watched: %d of %s: ", n-watched, unit.Plural(n, "figure"))
-		for i, row := range unwatched.Rows {
-			if i > 0 {
-				text += "; and " + unit.Plural(len(unwatched.Rows)-1, "more point")
-				break
-			}
-			text += row[0].Text + ": " + row[1].Text
+		if rows := unwatched.Rows; len(rows) > 0 {
+			text += rows[0][0].Text + ": " + rows[0][1].Text + others("; and ", len(rows), "more point")
 		}
 		a.Notes = append(a.Notes, text)
 	}

@@ -138,13 +138,18 @@ func (p *printer) missing(t Table) {
 
 // andMore names the first row; empty: there is none.
 func andMore(rows []string) string {
-	switch len(rows) {
-	case 0:
+	if len(rows) == 0 {
 		return ""
-	case 1:
-		return rows[0]
 	}
-	return rows[0] + ", and " + unit.Plural(len(rows)-1, "more row")
+	return rows[0] + others(", and ", len(rows), "more row")
+}
+
+// others counts all but the first of n things, after a word; empty: there is no other.
+func others(word string, n int, thing string) string {
+	if n < 2 {
+		return ""
+	}
+	return word + unit.Plural(n-1, thing)
 }
 
 // findings writes each code, the most severe first, with its number if the table names numbers. Their hints are in the
