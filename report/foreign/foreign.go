@@ -256,38 +256,24 @@ func (o object) has(keys ...string) bool {
 	return !slices.ContainsFunc(keys, func(k string) bool { _, ok := o[k]; return !ok })
 }
 
-func (o object) number(key string) (float64, bool) {
-	var x *float64
-	if err := json.Unmarshal(o[key], &x); err != nil || x == nil {
-		return 0, false
+// as is nil if there is no value, or one of another type.
+func as[T any](o object, key string) (x *T) {
+	if json.Unmarshal(o[key], &x) != nil {
+		return nil
 	}
-	return *x, true
-}
-
-func (o object) or0(key string) float64 {
-	x, _ := o.number(key)
 	return x
 }
 
-func (o object) count(key string) int { return int(math.Round(o.or0(key))) }
-
-// objects is nil for another type than an array of objects.
-func (o object) objects(key string) []object {
-	out, _ := list[object](o, key)
-	return out
+func (o object) number(key string) (float64, bool) {
+	x := as[float64](o, key)
+	return *cmp.Or(x, new(float64)), x != nil
 }
 
-func (o object) text(key string) string {
-	var s string
-	_ = json.Unmarshal(o[key], &s) // another type is no text
-	return s
-}
-
-func (o object) object(key string) object {
-	var inner object
-	_ = json.Unmarshal(o[key], &inner) // another type is no object
-	return inner
-}
+func (o object) or0(key string) float64      { return *cmp.Or(as[float64](o, key), new(float64)) }
+func (o object) count(key string) int        { return int(math.Round(o.or0(key))) }
+func (o object) text(key string) string      { return *cmp.Or(as[string](o, key), new(string)) }
+func (o object) object(key string) object    { return *cmp.Or(as[object](o, key), new(object)) }
+func (o object) objects(key string) []object { return *cmp.Or(as[[]object](o, key), new([]object)) }
 
 // list reads an array; nil: absent. Another type is an error.
 func list[T any](o object, key string) ([]T, error) {
@@ -313,11 +299,7 @@ func column[T any](o object, key string, wrong *error) []T {
 // distribution is totals of an object with a number for each statistic: under its name in names, else under its own.
 func distribution(o object, n int, scale float64, names map[string]string) *stats.Summary {
 	return totals(n, func(stat string) (float64, bool) {
-		name, ok := names[stat]
-		if !ok {
-			name = stat
-		}
-		x, ok := o.number(name)
+		x, ok := o.number(cmp.Or(names[stat], stat))
 		return x * scale, ok
 	})
 }
