@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"bench/experiment/diagnosis"
 	"bench/experiment/metric"
@@ -116,10 +115,7 @@ func racedTable(o *Analysis) Table {
 		if s.Variant == t.Best {
 			name.Tag, state.Kind = "best", Passed
 		}
-		figure, ends, cost := Absent(), TextCell(t.Ends(s.Interval)), Absent()
-		if s.Estimate != nil {
-			figure = TextCell(t.Value(*s.Estimate))
-		}
+		figure, ends, cost := optional(s.Estimate, t.Value), TextCell(t.Ends(s.Interval)), Absent()
 		if s.Bound != nil { // the estimate is a rough one
 			figure = Cell{Text: "≈ " + figure.Text, Kind: Faint}
 			ends = Cell{Text: "not " + t.Value(*s.Bound), Kind: Faint}
@@ -128,7 +124,7 @@ func racedTable(o *Analysis) Table {
 			ends = TextCell("or above")
 		}
 		if s.CostS > 0 {
-			cost = TextCell(unit.Clock(time.Duration(s.CostS * float64(time.Second))))
+			cost = TextCell(clock(s.CostS))
 		}
 		out.Add(name, state, figure, ends, cost, TextCell(s.Reason))
 	}
@@ -139,10 +135,9 @@ func variantsTable(r *Run, o *Analysis) Table {
 	t := newTable("variants", "Servers and knobs", "variant", "operating point", "output|tok/s # ?throughput",
 		"TTFT p99 # ?ttft", "TPOT p99 # ?tpot", "ready after #", "first answer #", "command or error")
 	for _, start := range r.Manifest.Servers {
-		ready, first := Absent(), optional(start.FirstAnswerS,
-			func(s float64) string { return unit.Format(s*1000, "ms") })
+		ready, first := Absent(), optional(start.FirstAnswerS, func(s float64) string { return formatMs(1000 * s) })
 		if start.ReadyS > 0 {
-			ready = TextCell(unit.Format(start.ReadyS*1000, "ms"))
+			ready = TextCell(formatMs(1000 * start.ReadyS))
 		}
 		command := TextCell(strings.Join(start.Command, " "))
 		if start.Error != "" {
@@ -151,7 +146,7 @@ func variantsTable(r *Run, o *Analysis) Table {
 		row := []Cell{TextCell(fmt.Sprintf("%d. %s", start.N, cmp.Or(start.Variant, "no knobs"))),
 			{Text: "none", Kind: Faint}, Absent(), Absent(), Absent(), ready, first, command}
 		if s, p := bestOf(o, start.Variant); p != nil {
-			row[1], row[2] = TextCell(s.PointName(p)), TextCell(unit.Digits(p.OutputTokensPerS.Median))
+			row[1], row[2] = TextCell(s.PointName(p)), outputCell(p)
 			row[3], row[4] = LatencyCell(p.TTFT, "p99"), LatencyCell(p.TPOT, "p99")
 		}
 		t.Rows = append(t.Rows, row)
