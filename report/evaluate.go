@@ -188,7 +188,7 @@ func searchAgain(r *Run, otherLimits bool, open []string, fitted map[string]*ser
 		var probes []*record.Row
 		for k := range r.Rows {
 			row := &r.Rows[k]
-			if was.Probed(&row.Spec) && !r.Removed(row.ID) && !slices.Contains(open, row.ID) {
+			if was.Probed(&row.Spec) && !r.removed(row.ID) && !slices.Contains(open, row.ID) {
 				probes = append(probes, row)
 			}
 		}

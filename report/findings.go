@@ -154,7 +154,7 @@ func missingTable(r *Run) Table {
 		t.Add(TextCell(p.ID), TextCell(p.State), TextCell(p.Reason))
 	}
 	for _, row := range r.Rows {
-		if r.Removed(row.ID) {
+		if r.removed(row.ID) {
 			t.Add(TextCell(row.ID), TextCell("removed"), TextCell("no longer in the matrix; not counted"))
 		}
 	}

@@ -22,7 +22,7 @@ func TestMetadataWhereRowsAgree(t *testing.T) {
 	run := fixtureRun()
 	for i := range run.Rows {
 		run.Rows[i].Sampling = map[string]any{"temperature": 0, "seed": 1}
-		if run.Removed(run.Rows[i].ID) {
+		if run.removed(run.Rows[i].ID) {
 			run.Rows[i].Clock.Stamps = "user" // has no say
 		}
 	}

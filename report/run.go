@@ -192,8 +192,8 @@ func (r *Run) decode(file, schema string, v any, got *string) ([]byte, error) {
 	return nil, fmt.Errorf("reading %s: %w", name, wrong)
 }
 
-// Removed reports whether a row is no longer in the matrix. Its result stays but does not count.
-func (r *Run) Removed(id string) bool {
+// removed reports whether a row is no longer in the matrix. Its result stays but does not count.
+func (r *Run) removed(id string) bool {
 	p := r.planned(id)
 	return p == nil || p.State == record.StateRemoved
 }
@@ -227,7 +227,7 @@ func (r *Run) Live() []record.Row {
 
 // Stored are the rows that count, as their files have them.
 func (r *Run) Stored() []record.Row {
-	return slices.DeleteFunc(slices.Clone(r.Rows), func(row record.Row) bool { return r.Removed(row.ID) })
+	return slices.DeleteFunc(slices.Clone(r.Rows), func(row record.Row) bool { return r.removed(row.ID) })
 }
 
 // Compared is the run as one of a comparison, without rows that were removed from the matrix.

@@ -48,7 +48,7 @@ func TestLoadOrderAndRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := got.Rows[len(got.Rows)-1].ID
-	if last != "A-short-chat-r1" || !got.Removed(last) || !got.Removed("Z-removed-r1") || got.Removed("G-batch-r1") {
+	if last != "A-short-chat-r1" || !got.removed(last) || !got.removed("Z-removed-r1") || got.removed("G-batch-r1") {
 		t.Errorf("the row outside the plan is not last, or not removed: %s", last)
 	}
 }
