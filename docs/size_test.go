@@ -15,9 +15,9 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 117_344
+	mostLines         = 117_308
 	mostPackages      = 64
-	mostExportedNames = 2_451 // types, functions, methods, variables and constants
+	mostExportedNames = 2_450 // types, functions, methods, variables and constants
 	mostExportedField = 4_017
 	mostWideLines     = 232 // of more than 120 columns
 	mostFlags         = 98  // of commands
@@ -26,7 +26,7 @@ const (
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               7_346,
+	"report":               7_328,
 	"cmd/bench":            7_624,
 	"experiment/trace":     4_892,
 	"experiment/openai":    5_058,
