@@ -76,8 +76,8 @@ var mayImport = map[string][]string{
 	},
 	"report/verify": {"experiment/record", "report"},
 	"report/why": {
-		"experiment", "experiment/record", "experiment/series", "experiment/stats", "experiment/text", "experiment/twin",
-		"experiment/unit", "experiment/verdict", "report", "report/compare", "report/parallel",
+		"experiment", "experiment/check", "experiment/record", "experiment/series", "experiment/stats", "experiment/text",
+		"experiment/twin", "experiment/unit", "experiment/verdict", "report", "report/compare", "report/parallel",
 	},
 	"report/size": {
 		"experiment", "experiment/record", "experiment/roofline", "experiment/series", "experiment/text",
@@ -120,20 +120,25 @@ var mayImport = map[string][]string{
 	},
 
 	"experiment/endpoint": {
-		"experiment", "experiment/collect", "experiment/load", "experiment/measured", "experiment/openai",
+		"experiment", "experiment/check", "experiment/collect", "experiment/load", "experiment/measured", "experiment/openai",
 		"experiment/prompts", "experiment/record", "experiment/response", "experiment/selftest", "experiment/stats",
 		"experiment/target", "experiment/telemetry", "experiment/text", "experiment/unit", "experiment/verdict",
 		"experiment/workload",
 	},
 	"experiment/diagnosis": {
-		"experiment", "experiment/metric", "experiment/record", "experiment/series", "experiment/stats",
-		"experiment/telemetry", "experiment/tune", "experiment/unit", "experiment/verdict",
+		"experiment", "experiment/check", "experiment/metric", "experiment/record", "experiment/series",
+		"experiment/stats", "experiment/telemetry", "experiment/tune", "experiment/unit", "experiment/verdict",
 	},
 	"experiment/series": {
-		"experiment", "experiment/metric", "experiment/published", "experiment/record", "experiment/roofline",
-		"experiment/stats", "experiment/twin", "experiment/unit", "experiment/verdict", "experiment/workload",
+		"experiment", "experiment/check", "experiment/metric", "experiment/published", "experiment/record",
+		"experiment/roofline", "experiment/stats", "experiment/twin", "experiment/unit", "experiment/verdict",
+		"experiment/workload",
 	},
 	"experiment/verdict": {
+		"experiment", "experiment/check", "experiment/metric", "experiment/record", "experiment/stats",
+		"experiment/unit", "experiment/workload",
+	},
+	"experiment/check": {
 		"experiment", "experiment/metric", "experiment/record", "experiment/selftest", "experiment/stats",
 		"experiment/telemetry", "experiment/unit", "experiment/workload",
 	},

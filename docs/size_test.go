@@ -31,7 +31,7 @@ var larger = map[string]int{
 	"experiment/trace":     4_892,
 	"experiment/openai":    5_058,
 	"experiment/mock":      5_052,
-	"experiment/verdict":   5_034,
+	"experiment/check":     3_221,
 	"experiment/workload":  4_633,
 	"report/compare":       4_891,
 	"experiment/record":    4_976,

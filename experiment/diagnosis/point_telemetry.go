@@ -5,10 +5,10 @@ import (
 	"math"
 	"slices"
 
+	"bench/experiment/check"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
-	"bench/experiment/verdict"
 )
 
 // minReadings of the server's metrics: a mean of fewer is chance.
@@ -87,7 +87,7 @@ func (v *pointMetrics) readGPU() {
 			return &share
 		})
 	}
-	v.throttled, v.capped = throttled(verdict.ThrottleReasons...), throttled("sw_power_cap")
+	v.throttled, v.capped = throttled(check.ThrottleReasons...), throttled("sw_power_cap")
 }
 
 func (v *pointMetrics) readClient() {
@@ -119,7 +119,7 @@ func mostOfClients(of func(*telemetry.Usage) *float64) func(*record.Row) *float6
 }
 
 func moving(a, b stats.Trend) stats.Trend {
-	if !verdict.SignificantTrend(a) && verdict.SignificantTrend(b) {
+	if !check.SignificantTrend(a) && check.SignificantTrend(b) {
 		return b
 	}
 	return a

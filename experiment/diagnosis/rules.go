@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"bench/experiment/check"
 	"bench/experiment/record"
-	"bench/experiment/verdict"
 )
 
 // rules in their order. After a final one the other figures of the point mean nothing. The thresholds were chosen on
@@ -110,7 +110,7 @@ func (v *pointMetrics) noRuleApplies() *Diagnosis {
 func (v *pointMetrics) nothingWrong() bool {
 	alone := v.spec.Concurrency == 1 && v.spec.Closed()
 	return known(v.tpotLow) && (v.waiting < waitingSome || alone && !known(v.waiting)) &&
-		!verdict.SignificantTrend(v.inFlight) &&
+		!check.SignificantTrend(v.inFlight) &&
 		!slices.ContainsFunc(findings(v.p), func(f record.Finding) bool {
 			return f.Severity != record.Note && (f.Code != clientMachine || f.Severity != record.Caution)
 		})

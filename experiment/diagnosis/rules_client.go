@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"slices"
 
+	"bench/experiment/check"
 	"bench/experiment/record"
-	"bench/experiment/verdict"
 )
 
-// clientMatters is the share of a figure that the client must be able to explain: verdict.MinTrend.
-const clientMatters = verdict.MinTrend
+// clientMatters is the share of a figure that the client must be able to explain: check.MinTrend.
+const clientMatters = check.MinTrend
 
 // Codes of findings.
 const (

@@ -5,9 +5,9 @@ import (
 	"maps"
 	"slices"
 
+	"bench/experiment/check"
 	"bench/experiment/record"
 	"bench/experiment/unit"
-	"bench/experiment/verdict"
 )
 
 const (
@@ -32,7 +32,7 @@ func checkFailing(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	}
 	if planned := r.Summary.Requests.Planned; planned > 0 && n > 0 {
 		d.Evidence = append(d.Evidence, atLeast("share of the requests", float64(n)/float64(planned), "share",
-			verdict.ToleratedErrors(&r.Spec)))
+			check.ToleratedErrors(&r.Spec)))
 	}
 	f := r.Failure
 	if f == nil { // a row of another tool
@@ -112,7 +112,7 @@ func failingRow(rows []*record.Row) *record.Row {
 	var worst *record.Row
 	most := 0.0
 	for _, r := range rows {
-		if share := failedShare(r); share > verdict.ToleratedErrors(&r.Spec) && share > most {
+		if share := failedShare(r); share > check.ToleratedErrors(&r.Spec) && share > most {
 			worst, most = r, share
 		}
 	}

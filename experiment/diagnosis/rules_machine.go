@@ -3,9 +3,9 @@ package diagnosis
 import (
 	"slices"
 
+	"bench/experiment/check"
 	"bench/experiment/record"
 	"bench/experiment/unit"
-	"bench/experiment/verdict"
 )
 
 const mostlyThrottled = 0.2
@@ -21,7 +21,7 @@ func checkClocks(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		fact("TPOT p50", v.tpot, "ms"))
 	least := mostlyThrottled
 	if v.drifts() {
-		least = verdict.MaxThrottledShare
+		least = check.MaxThrottledShare
 	}
 	switch {
 	case v.throttled > least:
@@ -38,7 +38,7 @@ func checkClocks(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 }
 
 func (v *pointMetrics) drifts() bool {
-	return verdict.SignificantTrend(v.tpotTrend) && v.tpotTrend.Change > 0 && !verdict.SignificantTrend(v.inFlight)
+	return check.SignificantTrend(v.tpotTrend) && v.tpotTrend.Change > 0 && !check.SignificantTrend(v.inFlight)
 }
 
 func checkDrift(v *pointMetrics, _ []pointMetrics) *Diagnosis {
@@ -47,7 +47,7 @@ func checkDrift(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	}
 	d := &Diagnosis{
 		Observation: "TPOT rises during the window at constant load", Bottleneck: UnknownBottleneck,
-		Evidence: collected(atLeast("rise of TPOT during the window", v.tpotTrend.Change, "share", verdict.MinTrend),
+		Evidence: collected(atLeast("rise of TPOT during the window", v.tpotTrend.Change, "share", check.MinTrend),
 			fact("TPOT p50", v.tpot, "ms")),
 		Missing:  []string{v.missingDevices()},
 		Confirm:  "repeat the row for twice as long, and record clocks, temperature and throttle reasons",

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"bench/experiment/verdict"
+	"bench/experiment/check"
 )
 
 const (
@@ -140,10 +140,10 @@ func (v *pointMetrics) lateFirstToken() *lateTTFT {
 	}
 	switch tail := v.ttftTailLow / v.ttft; { // at the end that speaks against a queue
 	case v.heldByCap():
-	case verdict.SignificantTrend(v.inFlight) && v.inFlight.Change > 0 && v.spec.Open():
+	case check.SignificantTrend(v.inFlight) && v.inFlight.Change > 0 && v.spec.Open():
 		return &lateTTFT{fmt.Sprintf("the queue grows: requests in flight rise by %.0f %% during the window",
 			100*v.inFlight.Change),
-			collected(atLeast("rise of the requests in flight", v.inFlight.Change, "share", verdict.MinTrend),
+			collected(atLeast("rise of the requests in flight", v.inFlight.Change, "share", check.MinTrend),
 				fact("TTFT p50", v.ttft, "ms")), true}
 	case v.part("queue") == nil && v.queueTakes(v.ttftMean): // else the server's own time is exact
 		return &lateTTFT{"requests wait in the server's queue for half of TTFT or more",

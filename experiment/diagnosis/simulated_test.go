@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/check"
 	"bench/experiment/mock"
 	"bench/experiment/record"
 	"bench/experiment/roofline"
@@ -117,7 +118,7 @@ func (s *setting) row(t *testing.T, spec experiment.Spec) *record.Row {
 	if s.times {
 		row.Server.Metrics.Whole = &telemetry.ServerCounts{Times: s.serverTimes(e.Records)}
 	}
-	e.Reuse = e.CompareReuse()
+	e.Reuse = check.CompareReuse(e.Row, e.Records)
 	e.Conclude(target, record.NewRooflineSource(big(t), roofline.BuiltinHardware(), "eight", target))
 	return row
 }

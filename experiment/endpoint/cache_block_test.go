@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"bench/experiment"
+	"bench/experiment/check"
 	"bench/experiment/mock"
 	"bench/experiment/record"
 	"bench/experiment/target"
@@ -135,7 +136,7 @@ func TestHitsOfASilentServer(t *testing.T) {
 	}
 	row.Server.Metrics.Whole = &telemetry.ServerCounts{PromptTokens: new(float64(400 * len(records))), PrefixHits: new(float64(found))}
 	e := verdict.Measured{Row: row, Records: records}
-	u := e.CompareReuse()
+	u := check.CompareReuse(e.Row, e.Records)
 	if u == nil || u.Source != record.ReuseByCounters || u.Requests != len(records) || u.CachedTokens != found || u.PossibleTokens != found || found == 0 {
 		t.Errorf("%+v, the server found %d", u, found)
 	}

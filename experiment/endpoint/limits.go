@@ -4,10 +4,10 @@ import (
 	"fmt"
 
 	"bench/experiment"
+	"bench/experiment/check"
 	"bench/experiment/collect"
 	"bench/experiment/telemetry"
 	"bench/experiment/unit"
-	"bench/experiment/verdict"
 )
 
 func (s *Server) CheckContext(spec *experiment.Spec) error {
@@ -55,9 +55,9 @@ func (s *Server) checkLimits(label string, n, ahead int, l telemetry.Limits) err
 	switch {
 	case l.Files > 0 && files > l.Files:
 		return fmt.Errorf("%s needs about %s open files for its %s connections, the limit is %s\nhint: %s, then start bench again; or lower the load",
-			label, unit.Count(files), unit.Count(n), unit.Count(l.Files), verdict.RaiseFileLimit(files))
+			label, unit.Count(files), unit.Count(n), unit.Count(l.Files), check.RaiseFileLimit(files))
 	case l.Ports > 0 && n > l.Ports:
-		return fmt.Errorf("%s needs %s connections to one address, this machine has ports for %s\nhint: %s, or lower the load", label, unit.Count(n), unit.Count(l.Ports), verdict.WidenPortRange)
+		return fmt.Errorf("%s needs %s connections to one address, this machine has ports for %s\nhint: %s, or lower the load", label, unit.Count(n), unit.Count(l.Ports), check.WidenPortRange)
 	}
 	return nil
 }

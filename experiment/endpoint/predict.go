@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/check"
 	"bench/experiment/load"
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
@@ -90,7 +91,7 @@ func (s *Server) predict(ctx context.Context, t RunConfig) (*record.Row, error) 
 	if err := p.store(); err != nil {
 		return nil, err
 	}
-	e.Reuse = e.CompareReuse()
+	e.Reuse = check.CompareReuse(e.Row, e.Records)
 	e.Conclude(s.Target, t.Roofline)
 	took := record.RowTimes{LoadEnded: p.end, Ended: p.end, Window: row.Window}
 	row.Time = took.Split()

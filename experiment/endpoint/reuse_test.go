@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/check"
 	"bench/experiment/mock"
 	"bench/experiment/record"
 	"bench/experiment/target"
@@ -63,7 +64,7 @@ func TestHitsOfThePlanAreTheServers(t *testing.T) {
 			row.Server.Metrics = &telemetry.ServerUsage{}
 			row.Server.Metrics.KVCapacity = &told
 			e := verdict.Measured{Row: row, Records: records}
-			if in := e.CompareReuse().InCapacity; in == nil || *in != hits {
+			if in := check.CompareReuse(e.Row, e.Records).InCapacity; in == nil || *in != hits {
 				t.Errorf("%v tokens are said to be possible in %g, %d were found", in, told, hits)
 			}
 			if roomy := c.blocks == 0; roomy != (hits == possible) || hits == 0 || hits > possible {

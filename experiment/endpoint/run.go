@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/check"
 	"bench/experiment/load"
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
@@ -194,7 +195,7 @@ func (m *measurement) summarize(measured *load.Measured, samples []telemetry.Sam
 	if err := m.fillSamples(samples, measured.Epoch, s.sources); err != nil {
 		return err
 	}
-	m.e.Reuse = m.e.CompareReuse()
+	m.e.Reuse = check.CompareReuse(m.e.Row, m.e.Records)
 	m.e.Conclude(s.Target, m.t.Roofline)
 	return nil
 }

@@ -17,7 +17,7 @@ type Frontier struct {
 	Points []int  `json:"points"` // from the best cost to the worst
 }
 
-func (s *Series) FrontierAgainst(metric, percentile string) []int {
+func (s *Series) frontierAgainst(metric, percentile string) []int {
 	return s.trade(func(p *Point) float64 { return ranked(p.Latency(metric), percentile) })
 }
 
@@ -60,9 +60,9 @@ func (s *Series) frontiers() []Frontier {
 			out = append(out, Frontier{gain, cost, points})
 		}
 	}
-	add("ttft_p99", s.FrontierAgainst("ttft", "p99"))
-	add("tpot_p95", s.FrontierAgainst("tpot", "p95"))
-	add("e2e_p99", s.FrontierAgainst("e2e", "p99"))
+	add("ttft_p99", s.frontierAgainst("ttft", "p99"))
+	add("tpot_p95", s.frontierAgainst("tpot", "p95"))
+	add("e2e_p99", s.frontierAgainst("e2e", "p99"))
 	add("per_user_tokens_per_s", s.interactive())
 	return out
 }

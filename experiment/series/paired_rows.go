@@ -13,9 +13,8 @@ import (
 
 // PrefixGain is the latency that a warm or shared prefix saves, against the same point with a cold prefix.
 type PrefixGain struct {
-	Point  []experiment.Axis // without the state of the prefix
-	State  string            // of the prefix: warm or shared
-	Metric string            // ttft, tpot, e2e
+	State  string // of the prefix: warm or shared
+	Metric string // ttft, tpot, e2e
 
 	SavedMs float64        // p50 with the cold prefix − p50 with this one; medians over the repeats
 	CI95    stats.Interval // of SavedMs; an end is infinite if either median has no interval
@@ -38,7 +37,6 @@ func PrefixGains(rows []record.Row) []PrefixGain {
 	})
 	var out []PrefixGain
 	for _, key := range order {
-		point, _ := apart(groups[key][0])
 		p50 := func(state, metric string) (record.Percentile, bool) {
 			rows := slices.DeleteFunc(slices.Clone(groups[key]), func(r *record.Row) bool {
 				_, own := apart(r)
@@ -51,7 +49,7 @@ func PrefixGains(rows []record.Row) []PrefixGain {
 				a, hasA := p50(workload.Cold, metric)
 				b, hasB := p50(state, metric)
 				if hasA && hasB {
-					out = append(out, PrefixGain{Point: point, State: state, Metric: metric,
+					out = append(out, PrefixGain{State: state, Metric: metric,
 						SavedMs: a.Median - b.Median, CI95: stats.Difference(b.Median, a.Median, b.CI95, a.CI95)})
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"bench/experiment"
+	"bench/experiment/check"
 	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
@@ -219,7 +220,7 @@ func (p *Point) queue() (t stats.Trend, ok bool) {
 		if r.Steady == nil {
 			continue
 		}
-		if t, ok := r.Steady.Trends["in_flight"]; ok && verdict.SignificantTrend(t) && t.Change > 0 {
+		if t, ok := r.Steady.Trends["in_flight"]; ok && check.SignificantTrend(t) && t.Change > 0 {
 			return t, true
 		}
 	}

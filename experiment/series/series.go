@@ -128,7 +128,7 @@ func newSeries(rows []*record.Row) Series {
 	for i := range s.Points {
 		s.Points[i].Classes = s.classesOf(&s.Points[i])
 	}
-	s.Frontier, s.Frontiers = s.FrontierAgainst(s.Cost, "p99"), s.frontiers()
+	s.Frontier, s.Frontiers = s.frontierAgainst(s.Cost, "p99"), s.frontiers()
 	s.MaxLoadWithinSLO, s.Knee, s.Saturation = s.findMaxLoad(), s.findKnee(), s.findSaturation()
 	s.resample()
 	s.Headline = s.headline()

@@ -113,13 +113,12 @@ type State struct {
 	Over     []float64
 	InFlight float64
 	Tokens   float64
-	TPOT     float64 // mean, seconds
 }
 
 // At is the model as it is at a load.
 func (m *Model) At(q Question, load float64) State {
 	sent, own := q.serve(m, load, q.Requests)
-	s := State{InFlight: load * quantile(values(own, sent, "e2e"), 0), TPOT: quantile(values(own, sent, "tpot"), 0)}
+	s := State{InFlight: load * quantile(values(own, sent, "e2e"), 0)}
 	for _, r := range own {
 		s.Tokens += load / float64(len(own)) * (r.Last - r.Arrival) * float64(r.Prompt-r.Cached+r.Output/2)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bench/experiment"
+	"bench/experiment/check"
 	"bench/experiment/record"
 )
 
@@ -21,11 +22,11 @@ func disturbed(x record.Effect, exact bool) (*Measured, []*record.Record, []floa
 	}
 	requests[3].Outcome, values[3] = "timeout", math.Inf(1)
 	x.Metric = "ttft"
-	f := effect{Effect: x, cause: "client_cpu: stolen"}
+	f := check.Effect{Effect: x, Cause: "client_cpu: stolen"}
 	if exact {
-		f.own = func(r *record.Record) float64 { return float64(r.I) }
+		f.Own = func(r *record.Record) float64 { return float64(r.I) }
 	}
-	e.effects = []effect{f}
+	e.effects = []check.Effect{f}
 	return e, requests, values
 }
 
@@ -54,7 +55,7 @@ func TestEnds(t *testing.T) {
 			nil, []float64{inf, inf, inf, inf, inf, inf, inf, inf, inf, inf}},
 	} {
 		e, requests, values := disturbed(c.x, c.exact)
-		low, high := e.endsOf("ttft", "")
+		low, high := endsOf(e.effects, "ttft", "")
 		moved := func(want []float64) []float64 {
 			if want == nil {
 				return measured
@@ -73,7 +74,7 @@ func TestEnds(t *testing.T) {
 		if !slices.Equal(values, measured) {
 			t.Errorf("%s: the measured values changed: %v", c.name, values)
 		}
-		if other, _ := e.endsOf("tpot", ""); !other.untouched() {
+		if other, _ := endsOf(e.effects, "tpot", ""); !other.untouched() {
 			t.Errorf("%s: tpot moved", c.name)
 		}
 	}
@@ -86,16 +87,10 @@ func TestEndsContainTheTruth(t *testing.T) {
 	for range 300 {
 		n, bound, factor, touched := 1+rng.IntN(40), 20*rng.Float64(), 1+rng.Float64(), rng.IntN(4)
 		e := &Measured{Row: &record.Row{}}
-		add := func(x []effect) {
-			for i := range x {
-				x[i].cause = "x: x"
-			}
-			e.effects = append(e.effects, x...)
+		for unit, bound := range map[string]float64{record.UnitMs: bound, record.UnitFactor: factor,
+			record.UnitRequests: float64(touched)} {
+			e.effects = append(e.effects, touch(record.Inflated, &bound, unit, "x: x", "ttft")...)
 		}
-		ttft := []string{"ttft"}
-		add(inMs(record.Inflated, bound, ttft))
-		add(byFactor(record.Inflated, factor, ttft))
-		add(onRequests(record.Inflated, touched, ttft))
 		var requests []*record.Record
 		var truth, measured []float64
 		for range n {
@@ -107,7 +102,7 @@ func TestEndsContainTheTruth(t *testing.T) {
 		for _, i := range rng.Perm(n)[:min(touched, n)] {
 			measured[i] += 1e4
 		}
-		low, high := e.endsOf("ttft", "")
+		low, high := endsOf(e.effects, "ttft", "")
 		if !slices.Equal(high.values(requests, measured), measured) {
 			t.Fatal("inflated values have no higher end")
 		}
@@ -142,15 +137,13 @@ func TestGapsAtTheEnds(t *testing.T) {
 	over := func(d end) float64 {
 		return e.observe(experiment.Limit{Metric: "itl", Stat: "p95", Value: 20}, requests, &d).over
 	}
-	e.effects = inMs(record.Unknown, 15, []string{"itl"})
-	e.effects[0].cause = "client_cpu: stolen"
-	low, high := e.endsOf("itl", "")
+	e.effects = touch(record.Unknown, new(15.0), record.UnitMs, "client_cpu: stolen", "itl")
+	low, high := endsOf(e.effects, "itl", "")
 	if over(*asMeasured) != 1.5 || over(low) != 1 || over(high) != 3 { // the failed request has two gaps, of six
 		t.Errorf("measured %v, low %v, high %v", over(*asMeasured), over(low), over(high))
 	}
-	e.effects = onRequests(record.Unknown, 1, []string{"itl"})
-	e.effects[0].cause = "network: lost"
-	if low, high = e.endsOf("itl", ""); over(low) > 1.5 || over(high) < 2 {
+	e.effects = touch(record.Unknown, new(1.0), record.UnitRequests, "network: lost", "itl")
+	if low, high = endsOf(e.effects, "itl", ""); over(low) > 1.5 || over(high) < 2 {
 		t.Errorf("one request: low %v, high %v", over(low), over(high))
 	}
 }
@@ -158,24 +151,28 @@ func TestGapsAtTheEnds(t *testing.T) {
 // Of a throughput that was lowered by up to a factor, the price can only be lower.
 func TestFigureEnds(t *testing.T) {
 	e := &Measured{Row: &record.Row{}}
-	e.effects = byFactor(record.Lowered, 2, throughputs)
-	for i := range e.effects {
-		e.effects[i].cause = "shared_server: another client"
-	}
+	throughputs := []string{"requests_per_s", "prompt_tokens_per_s", "output_tokens_per_s"}
+	e.effects = touch(record.Lowered, new(2.0), record.UnitFactor, "shared_server: another client", throughputs...)
 	for _, c := range []struct {
 		key       string
 		low, high float64
 	}{{"min_output_tokens_per_s", 100, 200}, {"min_output_tokens_per_s_per_gpu", 100, 200}, {"usd_per_million_output_tokens", 50, 100}, {"error_rate", 100, 100}} {
-		low, high := e.figureEnds(c.key)
+		low, high := figureEnds(e.effects, c.key)
 		if low.figure(100) != c.low || high.figure(100) != c.high {
 			t.Errorf("%s: %g to %g, want %g to %g", c.key, low.figure(100), high.figure(100), c.low, c.high)
 		}
 	}
-	e.effects = unbounded(record.Lowered, throughputs)
-	for i := range e.effects {
-		e.effects[i].cause = "server_restarted: it was"
-	}
-	if low, high := e.figureEnds("min_requests_per_s"); low.figure(3) != 3 || !math.IsInf(high.figure(3), 1) {
+	e.effects = touch(record.Lowered, nil, record.UnitFactor, "server_restarted: it was", throughputs...)
+	if low, high := figureEnds(e.effects, "min_requests_per_s"); low.figure(3) != 3 || !math.IsInf(high.figure(3), 1) {
 		t.Errorf("%g to %g", low.figure(3), high.figure(3))
 	}
+}
+
+// touch is one effect on several metrics.
+func touch(d record.Direction, bound *float64, unit, cause string, metrics ...string) (out []check.Effect) {
+	for _, metric := range metrics {
+		x := record.Effect{Metric: metric, Direction: d, Bound: bound, Unit: unit}
+		out = append(out, check.Effect{Effect: x, Cause: cause})
+	}
+	return out
 }

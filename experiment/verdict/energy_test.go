@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"bench/experiment"
+	"bench/experiment/check"
 	"bench/experiment/record"
 	"bench/experiment/telemetry"
 	fixture "bench/internal/fixturetest"
@@ -20,10 +22,10 @@ func TestEnergy(t *testing.T) {
 	row.Summary.Throughput.OutputTokensPerS = 1000
 	target := experiment.Target{GPUs: 2}
 	e := Measured{Row: &row}
-	e.findEnergy(target)
+	state, found := power(&e, target.GPUs)
 	want := &record.Energy{GPUs: 2, Joules: 4000, PowerW: 400, PerToken: 0.4, TokensPerJoule: 2.5}
-	if d := cmp.Diff(want, e.Energy, cmpopts.EquateApprox(1e-12, 0)); d != "" || !checkPower(&e).possible {
-		t.Error(d, e.power)
+	if d := cmp.Diff(want, e.Energy, cmpopts.EquateApprox(1e-12, 0)); d != "" || state != "passed" {
+		t.Error(d, state, found)
 	}
 	if x, ok := row.Figure("energy_j_per_output_token"); !ok || x != 0.4 {
 		t.Error(x, ok)
@@ -50,7 +52,7 @@ func TestEnergy(t *testing.T) {
 			t.Errorf("%s: %q, want %q", limit, got, want)
 		}
 	}
-	e.effects = []effect{{Effect: record.Effect{Metric: "output_tokens_per_s", Direction: record.Lowered, Bound: new(2.), Unit: "x"}}}
+	e.effects = []check.Effect{{Effect: record.Effect{Metric: "output_tokens_per_s", Direction: record.Lowered, Bound: new(2.), Unit: "x"}}}
 	if v := judge("energy_j_per_output_token = 0.3"); v.Verdict != "UNDECIDED" { // with twice the tokens it was 0.2
 		t.Errorf("a lowered throughput: %+v", v)
 	}
@@ -60,29 +62,47 @@ func TestNoEnergyIsAbsent(t *testing.T) {
 	e := Measured{Row: &record.Row{Window: record.Window{EndUs: 10e6}}}
 	e.Summary.Throughput.OutputTokensPerS = 1000
 	l := fixture.SLO(t, "energy_j_per_output_token = 1").Limits[0]
+	var state string
+	var found record.Finding
 	verdict := func(gpus int) (v record.Verdict) {
-		e.findEnergy(experiment.Target{GPUs: gpus})
+		state, found = power(&e, gpus)
 		e.judgeFigure(&v, question{limit: l}, &e.Summary, experiment.Target{GPUs: gpus})
 		return v
 	}
-	if v := verdict(1); v.Verdict != "UNDECIDED" || v.Why != noPower || !checkPower(&e).unasked {
+	if v := verdict(1); v.Verdict != "UNDECIDED" || v.Why != noPower || state != "" {
 		t.Errorf("%+v", v)
 	}
 	e.GPU = &telemetry.GPUUsage{Devices: []telemetry.GPUDevice{{GPU: "0", EnergyJ: new(1000.)}}}
-	v, found := verdict(4), checkPower(&e)
+	v := verdict(4)
 	if e.Energy != nil || v.Verdict != "UNDECIDED" || !strings.Contains(v.Why, "1 of 4 GPUs") ||
-		found.severity != record.Caution || found.problem != "no energy per token: the power of 1 of 4 GPUs was read" {
+		found.Severity != record.Caution || found.Text != "no energy per token: the power of 1 of 4 GPUs was read" {
 		t.Errorf("%+v, %+v", v, found)
 	}
 	e.GPU.Devices = append(e.GPU.Devices, telemetry.GPUDevice{GPU: "1", EnergyJ: new(1000.)})
-	if v, found := verdict(1), checkPower(&e); v.Verdict != "UNDECIDED" || found.severity != record.Note {
+	if v := verdict(1); v.Verdict != "UNDECIDED" || found.Severity != record.Note {
 		t.Errorf("%+v, %+v", v, found)
 	}
-	if v := verdict(0); v.Verdict != "UNDECIDED" || !checkPower(&e).unasked {
+	if v := verdict(0); v.Verdict != "UNDECIDED" || state != "" {
 		t.Errorf("%+v", v)
 	}
 	e.Summary.Throughput.OutputTokensPerS = 0
 	if v := verdict(1); v.Verdict != "FAIL" || e.Energy != nil {
 		t.Errorf("%+v", v)
 	}
+}
+
+// power is how the check of the GPUs' power ended: passed, failed, or empty if the row does not ask; and its finding.
+func power(e *Measured, gpus int) (state string, f record.Finding) {
+	const code = "gpu_power"
+	e.Energy, _ = check.EnergyOver(e.Row, &e.Summary, gpus)
+	check.Run(e.Row, e.Records, gpus)
+	for name, codes := range map[string][]string{"passed": e.Checks.Passed, "failed": e.Checks.Failed} {
+		if slices.Contains(codes, code) {
+			state = name
+		}
+	}
+	if i := slices.IndexFunc(e.Findings, func(f record.Finding) bool { return f.Code == code }); i >= 0 {
+		f = e.Findings[i]
+	}
+	return state, f
 }

@@ -105,7 +105,7 @@ func ResultText(v *record.Verdict) string {
 	}
 	open := ""
 	if v.Verdict == stats.Undecided {
-		if why := slices.DeleteFunc([]string{Lean(v), NeedText(v)},
+		if why := slices.DeleteFunc([]string{Lean(v), needText(v)},
 			func(s string) bool { return s == "" }); len(why) > 0 {
 			open = " (" + strings.Join(why, ", ") + ")"
 		}
@@ -132,8 +132,8 @@ func Deciding(rows ...*record.Row) (v record.Verdict, ok bool) {
 	return v, ok
 }
 
-// NeedText is what decides a limit: "needs 90 s more at this load"; empty if nothing is known to.
-func NeedText(v *record.Verdict) string {
+// needText is what decides a limit: "needs 90 s more at this load"; empty if nothing is known to.
+func needText(v *record.Verdict) string {
 	switch {
 	case v.Need <= 0:
 		return ""
@@ -164,7 +164,7 @@ func ShortReason(v record.Verdict) string {
 	case v.Verdict == stats.Fail:
 		return MissText(&v)
 	}
-	name, lean, need := LimitName(v.Metric, v.Class), Lean(&v), NeedText(&v)
+	name, lean, need := LimitName(v.Metric, v.Class), Lean(&v), needText(&v)
 	switch {
 	case lean != "" && need != "":
 		return name + " " + lean + ", " + need

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"bench/experiment/record"
+	"bench/experiment/stats"
 )
 
 func TestLimitText(t *testing.T) {
@@ -30,6 +31,29 @@ func TestLimitText(t *testing.T) {
 		}
 		if got := MissText(&c.v); got != c.miss {
 			t.Errorf("%q, want %q", got, c.miss)
+		}
+	}
+}
+
+// The text of a caution has the limits that it touches, and whether it leaves a verdict open.
+func TestCautionsNameTheLimits(t *testing.T) {
+	f := record.Finding{Code: "client_bound", Effects: []record.Effect{{Metric: "ttft"}, {Metric: "tpot"}}}
+	limit := func(metric, verdict, why string) record.Verdict {
+		return record.Verdict{Metric: metric, Limit: 1500, Unit: "ms", Verdict: stats.Verdict(verdict), Why: why}
+	}
+	for _, c := range []struct {
+		verdicts []record.Verdict
+		want     string
+	}{
+		{nil, ""},
+		{[]record.Verdict{limit("e2e_p95", "PASS", "")}, ""},
+		{[]record.Verdict{limit("ttft_p95", "PASS", ""), limit("e2e_p95", "PASS", "")}, "ttft_p95 limit 1.5 s: verdict unaffected"},
+		{[]record.Verdict{limit("ttft_p95", "PASS", ""), limit("tpot_mean", "FAIL", "")}, "ttft_p95 limit 1.5 s, tpot_mean limit 1.5 s: verdicts unaffected"},
+		{[]record.Verdict{limit("ttft_p95", "UNDECIDED", "9 of 100 over the limit; need 5 more requests")}, "can affect ttft_p95 limit 1.5 s"},
+		{[]record.Verdict{{Metric: "ttft_p95", Verdict: "UNDECIDED", OpenedBy: []string{"client_bound"}}, limit("tpot_p95", "PASS", "")}, "ttft_p95 UNDECIDED because of it"},
+	} {
+		if got := limitsText(&f, c.verdicts); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }

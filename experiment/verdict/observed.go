@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"bench/experiment"
+	"bench/experiment/check"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/unit"
@@ -246,14 +248,19 @@ func (e *Measured) certainFail(o, lowest *observed) string {
 	case long && stats.FarOver(lowest.values, l.Value, o.p):
 		return counted + "; nearly all of the last quarter by more than three times"
 	}
-	if there, busy := e.withoutHost(); busy {
-		low, _ := there.endsOf(l.Metric, "")
+	idle := slices.DeleteFunc(slices.Clone(e.effects), func(x check.Effect) bool { return x.Host })
+	if len(idle) < len(e.effects) { // the values that the row had on this machine
+		low, _ := endsOf(idle, l.Metric, "")
 		if e.overloaded(o, low.values(o.requests, o.values)) {
 			return counted + "; overload on a busy host: " + overload
 		}
 	}
 	return ""
 }
+
+// ofQueue are the latencies that contain a wait for the server.
+var ofQueue = slices.Concat(metric.Spanning(metric.ToFirstToken), metric.Spanning(metric.ToLastToken),
+	[]string{"ttfo", "cap_wait"})
 
 // overloaded reports whether the server does not keep up with the arrivals: their latency grows past the limit.
 func (e *Measured) overloaded(o *observed, values []float64) bool {

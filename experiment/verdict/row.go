@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"bench/experiment"
+	"bench/experiment/check"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/workload"
@@ -15,17 +16,9 @@ type Measured struct {
 	*record.Row
 	Records []*record.Record
 
-	stored *record.Row // its figures stay; nil: they are derived
-
-	power checkResult // of the GPUs whose power was read
-
-	effects   []effect         // of the findings
-	disturbed disturbance      // filled by runChecks
-	ordered   []*record.Record // while runChecks runs: completed and undisturbed, by arrival
-	views     []*Measured      // of each load worker; nil: it sent nothing
-	whole     *Measured        // of a view; nil: this is the row
-
-	seen map[sight]*observed // nil: what is observed for one limit is not kept for others
+	stored  *record.Row         // its figures stay; nil: they are derived
+	effects []check.Effect      // of the findings
+	seen    map[sight]*observed // nil: what is observed for one limit is not kept for others
 }
 
 // Conclude derives everything else in the row from the records. Reuse is not derived, since the plan of a stored row
@@ -35,9 +28,8 @@ func (e *Measured) Conclude(t experiment.Target, b record.RooflineSource) {
 	if e.stored == nil {
 		e.derive(t, b)
 	}
-	e.viewWorkers()
-	e.findEnergy(t)
-	e.runChecks()
+	e.Energy, _ = check.EnergyOver(e.Row, &e.Summary, t.GPUs)
+	e.effects = check.Run(e.Row, e.Records, t.GPUs)
 	e.SLO = e.judge(t)
 	e.nameLimits()
 	e.Cost, e.NoCost = costOf(e.Row, t)
@@ -92,7 +84,7 @@ func (e *Measured) derive(t experiment.Target, b record.RooflineSource) {
 	}
 	e.Roofline, e.NoRoofline = b.Of(&e.Summary, seen, t, e.engine())
 	e.Little = record.LittlesLaw(e.Records, e.Window)
-	e.Selftest = e.Selftest.For(clientLoad(&e.Summary))
+	e.Selftest = e.Selftest.For(check.ClientLoad(&e.Summary))
 	e.Failure = record.FirstFailure(e.Records)
 }
 
@@ -136,24 +128,6 @@ func (e *Measured) judgedWindow() []*record.Record {
 
 func filter(records []*record.Record, keep func(*record.Record) bool) []*record.Record {
 	return slices.DeleteFunc(slices.Clone(records), func(r *record.Record) bool { return !keep(r) })
-}
-
-// count is the number of completed requests that are so, and of all.
-func (e *Measured) count(is func(*record.Record) bool) (n, of int) {
-	for r := range record.Completed(e.Records) {
-		if of++; is(r) {
-			n++
-		}
-	}
-	return n, of
-}
-
-// most is the largest of a figure of the completed requests, at least 0.
-func (e *Measured) most(of func(*record.Record) float64) (most float64) {
-	for r := range record.Completed(e.Records) {
-		most = max(most, of(r))
-	}
-	return most
 }
 
 func interrupted(window []*record.Record) bool {
@@ -250,7 +224,7 @@ func Again(stored *record.Row, records []*record.Record, t experiment.Target, b 
 	row := *stored
 	e := Measured{Row: &row, Records: records}
 	if e.Reuse == nil { // the rules for counters have changed
-		e.Reuse = e.CompareReuse()
+		e.Reuse = check.CompareReuse(e.Row, e.Records)
 	}
 	return e.again(stored, t, b)
 }
@@ -284,24 +258,12 @@ func (e *Measured) again(stored *record.Row, t experiment.Target, b record.Roofl
 func (e *Measured) keepRecorded(stored *record.Row) {
 	again := slices.Clone(e.Findings)
 	for _, f := range stored.Findings {
-		if inOrder(f.Code, "") == 0 && !slices.ContainsFunc(again,
+		if !check.IsCode(f.Code) && !slices.ContainsFunc(again,
 			func(x record.Finding) bool { return x.Code == f.Code }) {
 			e.Findings = append(e.Findings, f)
 		}
 	}
 	record.SortFindings(e.Findings)
-}
-
-func inOrder(a, b string) int {
-	place := func(code string) int {
-		for i := range checks {
-			if checks[i].code == code {
-				return i
-			}
-		}
-		return len(checks)
-	}
-	return cmp.Compare(place(a), place(b))
 }
 
 // NoPrice is the reason of a row without a price. It holds for every row of a run.

@@ -14,9 +14,9 @@ import (
 // untilRow is a row of n requests of which the i-th takes as many ms as told, one after the other.
 func untilRow(t *testing.T, slo string, n int, ms func(i int) int64) *Measured {
 	t.Helper()
-	e := flawless()
+	e := &Measured{Row: &record.Row{Spec: fixture.Spec()}}
+	e.Spec.Rate, e.Spec.Concurrency, e.Spec.Arrival.Process = 100, 1, "constant"
 	e.Spec.Until, e.Spec.SLO = experiment.UntilDecided, fixture.SLO(t, slo)
-	e.Records = nil
 	for i := range n {
 		at := int64(i) * 10_000
 		r := fixture.OKRequest(at, at+1000*ms(i), at+1000*ms(i)+500)

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"bench/experiment"
+	"bench/experiment/check"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 )
@@ -26,8 +27,7 @@ func Steps(stored *record.Row, records []*record.Record) []Step {
 	if slices.ContainsFunc(row.Findings, func(f record.Finding) bool { return len(f.Effects) > 0 }) {
 		e.Classes = nil                  // summarize fills the map
 		e.summarize(experiment.Target{}) // it only prices: no latency depends on it
-		e.viewWorkers()
-		e.runChecks()
+		e.effects = check.Run(e.Row, e.Records, 0)
 	}
 	e.seen = map[sight]*observed{}
 	window := e.judgedWindow()
@@ -67,7 +67,7 @@ func (e *Measured) places(v record.Verdict, q question, window []*record.Record)
 			out = append(out, iv.Lo, math.Nextafter(iv.Lo, math.Inf(1)), iv.Hi)
 		}
 	}
-	low, _ := e.endsOf(q.limit.Metric, q.class)
+	low, _ := endsOf(e.effects, q.limit.Metric, q.class)
 	own := filter(window, q.about)
 	for _, at := range []*end{asMeasured, &low} {
 		values := e.observe(q.limit, own, at).values

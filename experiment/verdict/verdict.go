@@ -1,8 +1,8 @@
-// Package verdict judges a measured row: whether its figures can be trusted, and which limits of its SLO it meets.
+// Package verdict judges a measured row: which limits of its SLO it meets.
 //
-// Measured.Conclude summarizes the records, makes the checks, whose failures are findings with effects on figures,
-// and decides each limit at both ends of what the findings leave possible. All is a function of the row's spec,
-// records and samples: nothing here sends, reads a file or takes the time.
+// Measured.Conclude summarizes the records, has the row checked (package check), and decides each limit at both ends of
+// what the findings leave possible. All is a function of the row's spec, records and samples: nothing here sends, reads
+// a file or takes the time.
 package verdict
 
 import (
@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"bench/experiment"
+	"bench/experiment/check"
 	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
@@ -107,7 +108,7 @@ func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Recor
 	window = filter(window, q.about)
 	*v = record.Verdict{Metric: v.Metric, Class: v.Class, Limit: v.Limit, Unit: v.Unit, Observed: len(window),
 		Confidence: confidence}
-	low, high := e.endsOf(l.Metric, q.class)
+	low, high := endsOf(e.effects, l.Metric, q.class)
 	o := e.observe(l, window, asMeasured)
 	if l.Stat == "mean" {
 		e.judgeMean(v, o, confidence)
@@ -115,7 +116,7 @@ func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Recor
 	}
 	v.Value = o.value
 	if len(o.requests) == 0 || l.Metric != "error_rate" && o.failed == len(o.requests) && e.Spec.Streams() &&
-		slices.ContainsFunc(window, timeUnknown) {
+		slices.ContainsFunc(window, check.TimeUnknown) {
 		decide(v, stats.Undecided, notMeasured)
 		return
 	}
@@ -133,7 +134,7 @@ func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Recor
 func (e *Measured) judgeInterval(v *record.Verdict, o, lowest, highest *observed, confidence float64, low, high *end) {
 	d := o.decide(confidence)
 	v.Interval, v.Effective = &d.Interval, o.order.Effective(o.p)
-	decide(v, d.Verdict, IntervalText(v)+o.counted())
+	decide(v, d.Verdict, intervalText(v)+o.counted())
 	atLow, atHigh := d, d
 	if lowest != o {
 		atLow = lowest.decide(confidence)
@@ -178,8 +179,8 @@ func (o *observed) counted() string {
 	return why
 }
 
-// IntervalText is the estimate with its interval: "p95 31.2 ms [30.1, 33]; ".
-func IntervalText(v *record.Verdict) string {
+// intervalText is the estimate with its interval: "p95 31.2 ms [30.1, 33]; ".
+func intervalText(v *record.Verdict) string {
 	if v.Interval == nil || v.Unit == "share" {
 		return ""
 	}
@@ -265,7 +266,7 @@ func (e *Measured) judgeMean(v *record.Verdict, o *observed, confidence float64)
 	v.Value, v.Observed, v.Interval = &mean, n, &iv
 	decide(v, iv.Against(l.Value), fmt.Sprintf("mean %s ms %s (%s %%, n=%d)", unit.Brief(mean, 4), EndsText(iv),
 		unit.Brief(100*confidence, 4), n))
-	low, high := e.endsOf(l.Metric, v.Class)
+	low, high := endsOf(e.effects, l.Metric, v.Class)
 	switch {
 	case v.Verdict == stats.Pass && !high.untouched() &&
 		interval(high.values(o.requests, o.values)).Against(l.Value) != stats.Pass:

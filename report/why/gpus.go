@@ -7,9 +7,9 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bench/experiment/check"
 	"bench/experiment/record"
 	"bench/experiment/unit"
-	"bench/experiment/verdict"
 	"bench/report"
 )
 
@@ -38,7 +38,7 @@ func gpuFacts() []gpuFact {
 		{"memory clock", "MHz", 0.01, func(d *record.GPUDevice) *record.Gauge { return d.MemoryClock }},
 		{"GPU power limit", "W", 0.01, func(d *record.GPUDevice) *record.Gauge { return d.PowerLimitW }},
 	}
-	for _, reason := range append(slices.Clone(verdict.ThrottleReasons), "sw_power_cap") {
+	for _, reason := range append(slices.Clone(check.ThrottleReasons), "sw_power_cap") {
 		out = append(out, gpuFact{"GPU throttled by " + reason, "share", 0.05, func(d *record.GPUDevice) *record.Gauge {
 			if share := d.Throttled[reason]; d.Known {
 				return &record.Gauge{Mean: share, Min: math.Floor(share), Max: math.Ceil(share)}
