@@ -15,11 +15,11 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 117_308
-	mostPackages      = 64
-	mostExportedNames = 2_450 // types, functions, methods, variables and constants
-	mostExportedField = 4_017
-	mostWideLines     = 232 // of more than 120 columns
+	mostLines         = 117_055
+	mostPackages      = 65
+	mostExportedNames = 2_435 // types, functions, methods, variables and constants
+	mostExportedField = 4_021
+	mostWideLines     = 207 // of more than 120 columns
 	mostFlags         = 98  // of commands
 	mostKeys          = 211 // of the TOML, by struct tags
 )
@@ -31,16 +31,16 @@ var larger = map[string]int{
 	"experiment/trace":     4_892,
 	"experiment/openai":    5_058,
 	"experiment/mock":      5_052,
-	"experiment/check":     3_221,
+	"experiment/check":     3_196,
 	"experiment/workload":  4_633,
 	"report/compare":       4_891,
 	"experiment/record":    4_976,
 	"sweep":                3_151,
-	"experiment/diagnosis": 4_596,
-	"experiment/endpoint":  4_287,
+	"experiment/diagnosis": 4_524,
+	"experiment/endpoint":  4_289,
 	"experiment/stats":     3_889,
 	"report/page":          3_596,
-	"experiment/series":    3_252,
+	"experiment/series":    3_220,
 }
 
 type counted struct {

@@ -36,16 +36,25 @@ func Run(row *record.Row, records []*record.Record, gpus int) []Effect {
 
 // result is the result of one check. The zero value: the check was not possible.
 type result struct {
-	possible   bool            // the row has the data for the check
-	severity   record.Severity // empty = passed
-	problem    string
-	hint       string
-	effects    []Effect
-	unverified bool // the row depends on a figure that the server does not report: neither passed nor failed
-	unasked    bool // the row asks for nothing of the kind: the check is in no list
+	outcome  outcome
+	severity record.Severity // empty: it found nothing
+	problem  string
+	hint     string
+	effects  []Effect
 }
 
-func passed() result { return result{possible: true} }
+// outcome is how a check ended. Of the checks of one code the gravest counts.
+type outcome int
+
+const (
+	impossible outcome = iota // the row lacks the data for the check
+	good
+	open // the row depends on a figure that the server does not report: neither passed nor failed
+	bad
+	notAsked // the row asks for nothing of the kind: the check is in no list
+)
+
+func passed() result { return result{outcome: good} }
 
 func invalid(hint, problem string, args ...any) result {
 	return found(record.Invalid, hint, problem, args...)
@@ -60,11 +69,11 @@ func note(hint, problem string, args ...any) result {
 }
 
 func found(s record.Severity, hint, problem string, args ...any) result {
-	return result{possible: true, severity: s, problem: fmt.Sprintf(problem, args...), hint: hint}
+	return result{outcome: bad, severity: s, problem: fmt.Sprintf(problem, args...), hint: hint}
 }
 
 func unverified(hint, problem string) result {
-	return result{unverified: true, severity: record.Caution, problem: problem, hint: hint}
+	return result{outcome: open, severity: record.Caution, problem: problem, hint: hint}
 }
 
 func (c result) touching(effects ...[]Effect) result {
@@ -88,10 +97,7 @@ func (c result) as(code string) record.Finding {
 	return record.Finding{Code: code, Severity: c.severity, Text: c.problem, Hint: c.hint}
 }
 
-var noData = result{}
-
-// unasked is the result of a check of what the row does not ask for.
-var unasked = result{unasked: true}
+var noData, unasked = result{}, result{outcome: notAsked}
 
 // kind is what a check is for, beside rows of a load that bench asked for.
 type kind int
@@ -177,6 +183,7 @@ func (e *evidence) run() (effects []Effect) {
 	e.storeStalls()
 	e.ordered = record.CompletedByArrival(e.disturbed.without(e.records))
 	e.Steady, e.Arrivals, e.Findings = e.steadiness(), e.observeArrivals(), []record.Finding{}
+	e.Checks = record.Checks{Passed: []string{}, Failed: []string{}, NotPossible: []string{}}
 	results := map[string]outcome{}
 	for _, c := range checks {
 		check := c.check
@@ -187,8 +194,8 @@ func (e *evidence) run() (effects []Effect) {
 		if e.Spec.IsColdStart() && c.kind&ofLoad != 0 || e.Observed && c.kind&live == 0 {
 			f = noData
 		}
-		if !f.unasked {
-			results[c.code] = max(results[c.code], f.outcome())
+		if f.outcome != notAsked {
+			results[c.code] = max(results[c.code], f.outcome)
 		}
 		if f.severity == "" {
 			continue
@@ -203,44 +210,17 @@ func (e *evidence) run() (effects []Effect) {
 		}
 		e.Findings = append(e.Findings, finding)
 	}
-	e.Checks = listed(results)
-	e.Findings = append(e.Findings, notes(e)...)
-	record.SortFindings(e.Findings)
-	return effects
-}
-
-// outcome is the result of the checks of one code: the gravest of them. 0: the row asks for none.
-type outcome int
-
-const (
-	impossible outcome = iota + 1
-	good
-	open
-	bad
-)
-
-func (c result) outcome() outcome {
-	switch {
-	case c.unverified:
-		return open
-	case !c.possible:
-		return impossible
-	case c.severity == "":
-		return good
-	}
-	return bad
-}
-
-func listed(results map[string]outcome) record.Checks {
-	out := record.Checks{Passed: []string{}, Failed: []string{}, NotPossible: []string{}}
-	lists := map[outcome]*[]string{impossible: &out.NotPossible, good: &out.Passed, open: &out.Unverified, bad: &out.Failed}
+	lists := map[outcome]*[]string{impossible: &e.Checks.NotPossible, good: &e.Checks.Passed, open: &e.Checks.Unverified,
+		bad: &e.Checks.Failed}
 	for _, c := range checks {
-		if list := lists[results[c.code]]; list != nil {
-			*list = append(*list, c.code)
+		if ended, ok := results[c.code]; ok {
+			*lists[ended] = append(*lists[ended], c.code)
 		}
 		delete(results, c.code)
 	}
-	return out
+	e.Findings = append(e.Findings, notes(e)...)
+	record.SortFindings(e.Findings)
+	return effects
 }
 
 // tolerated is the largest share of requests with a problem that is no finding.

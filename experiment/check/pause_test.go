@@ -160,7 +160,7 @@ var cmpEmpty = cmp.FilterValues(func(a, b []string) bool { return len(a)+len(b) 
 func TestPauseNotPossible(t *testing.T) {
 	e := flawless()
 	e.Client = nil
-	if f := checkPaused(e.checked()); f.possible {
+	if f := checkPaused(e.checked()); f.outcome != impossible {
 		t.Errorf("%+v", f)
 	}
 }

@@ -168,14 +168,19 @@ func TimeUnknown(r *record.Record) bool { return r.OK() && (r.First.IsZero() || 
 // checkBuffered finds events that arrived together: a proxy buffers them, or the engine sends several at once. What
 // arrives at once after a stall is no buffering.
 func checkBuffered(e *evidence) result {
-	whole, n := buffered(e.disturbed.without(e.records))
-	zero, gaps := 0, 0
+	whole, n, zero, gaps := 0, 0, 0, 0
 	for r := range record.Completed(e.records) {
 		gaps += r.Gaps.Len()
 		for us := range r.Gaps.All() {
 			if us == 0 {
 				zero++
 			}
+		}
+		if r.Gaps.Len()+1 < fewestEvents || during(r, e.disturbed.spans) {
+			continue
+		}
+		if n++; atOnce(r) {
+			whole++
 		}
 	}
 	bundled := 2*zero > gaps
@@ -201,18 +206,6 @@ func checkBuffered(e *evidence) result {
 }
 
 const fewestEvents = 4
-
-func buffered(records []*record.Record) (whole, of int) {
-	for r := range record.Completed(records) {
-		if r.Gaps.Len()+1 < fewestEvents {
-			continue
-		}
-		if of++; atOnce(r) {
-			whole++
-		}
-	}
-	return whole, of
-}
 
 // atOnce reports whether the tokens of an answer arrived less than 1 µs apart on average.
 func atOnce(r *record.Record) bool {

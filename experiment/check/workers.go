@@ -133,7 +133,7 @@ func worst(check func(*evidence) result) func(*evidence) result {
 				continue
 			}
 			f := check(own)
-			all = all && f.possible
+			all = all && f.outcome != impossible
 			if f.severity == "" {
 				continue
 			}
@@ -148,9 +148,11 @@ func worst(check func(*evidence) result) func(*evidence) result {
 				gravest, out = k, f
 			}
 		}
-		if gravest < 0 {
-			out.possible = all
-			return out
+		switch {
+		case gravest < 0 && all:
+			return passed()
+		case gravest < 0:
+			return noData
 		}
 		var others []string
 		for _, k := range found {

@@ -68,14 +68,11 @@ func (c *Change) Text() string {
 		text = fmt.Sprintf("%+.0f %%", at(c.Ratio))
 	}
 	if c.tooWide() {
-		return strings.ReplaceAll(text, "-", "−") + ", n too small"
-	}
-	text += fmt.Sprintf(" [%s, %s]", figure(at(lo)), figure(at(hi)))
-	text = strings.ReplaceAll(text, "-", "−")
-	if c.Result == Inconclusive {
+		text += ", n too small"
+	} else if text += fmt.Sprintf(" [%s, %s]", figure(at(lo)), figure(at(hi))); c.Result == Inconclusive {
 		text += ", inconclusive"
 	}
-	return text
+	return strings.ReplaceAll(text, "-", "−")
 }
 
 // changesOf compares throughput, and the latencies that the SLO limits; without such a limit TTFT and TPOT p50.
@@ -121,8 +118,6 @@ func comparedFigures(from, to *series.Point) []comparedFigure {
 	return append(out, comparedFigure{metric: "ttft", stat: "p50"}, comparedFigure{metric: "tpot", stat: "p50"})
 }
 
-func (f comparedFigure) key() string { return strings.TrimSuffix(f.metric+"_"+f.stat, "_") }
-
 // change is by the tests of bench compare: by pairs if the repeats were interleaved, else between the means of both
 // sides, whose repeats share a start of the server: the spread between starts is assumed.
 func (f comparedFigure) change(m *record.Manifest, from, to *series.Point) (Change, bool) {
@@ -139,7 +134,7 @@ func (f comparedFigure) change(m *record.Manifest, from, to *series.Point) (Chan
 	}
 	means := stats.MeansOfRuns([][]stats.Repeat{base, changed})
 	within := test.Interval(0.95)
-	c := Change{Metric: f.key(), Class: f.class, Base: math.Exp(means[0]), Value: math.Exp(means[1]),
+	c := Change{Metric: strings.TrimSuffix(f.metric+"_"+f.stat, "_"), Class: f.class, Base: math.Exp(means[0]), Value: math.Exp(means[1]),
 		Ratio: math.Exp(test.Difference),
 		CI95:  stats.Interval{Lo: math.Exp(within.Lo), Hi: math.Exp(within.Hi)}, Spread: test.Source,
 		Result: Inconclusive}

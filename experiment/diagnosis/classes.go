@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 
-	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
@@ -136,10 +135,8 @@ func classText(limits []record.Verdict, p *series.Point) string {
 		parts = append(parts, verdict.ResultText(&limits[i]))
 	}
 	if len(limits) == 0 {
-		for _, q := range limitedPercentiles(p) {
-			if l, ok := p.Latency(q[0]).Get(q[1]); ok {
-				parts = append(parts, metric.Words(q[0])+" "+q[1]+" "+l.WithInterval())
-			}
+		for _, f := range percentiles(p) {
+			parts = append(parts, f.Name+" "+f.Value)
 		}
 	}
 	return strings.Join(append(parts, "n "+unit.Count(p.Completed())), "; ")

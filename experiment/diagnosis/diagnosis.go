@@ -19,43 +19,43 @@ type Bottleneck string
 
 // The bottlenecks; one that makes the later ones doubtful is before them.
 const (
-	ServerFailing Bottleneck = "server_failing" // requests fail: the figures cover the others
+	serverFailing Bottleneck = "server_failing" // requests fail: the figures cover the others
 	// the server or its gateway answers 429: a quota, no failure
-	RateLimited   Bottleneck = "rate_limited"
-	ServerStalled Bottleneck = "server_stalled" // all streams stood still at once
+	rateLimited   Bottleneck = "rate_limited"
+	serverStalled Bottleneck = "server_stalled" // all streams stood still at once
 	// the client delayed requests: nothing is known of the server
-	ClientLimited  Bottleneck = "client_limited"
-	ThermalOrPower Bottleneck = "thermal_or_power" // GPU clocks were throttled
+	clientLimited  Bottleneck = "client_limited"
+	thermalOrPower Bottleneck = "thermal_or_power" // GPU clocks were throttled
 	// the KV cache is full: requests wait for blocks or are preempted
-	KVCachePressure Bottleneck = "kv_cache_pressure"
+	kvCachePressure Bottleneck = "kv_cache_pressure"
 	// prefixes that should be cached are computed again
-	PrefixCacheMisses Bottleneck = "prefix_cache_misses"
-	NetworkOrGateway  Bottleneck = "network_or_gateway" // the first token is late outside of the server
-	Queueing          Bottleneck = "queueing"           // requests wait for a place in the batch
-	HostOverhead      Bottleneck = "host_overhead"      // the GPU waits for the CPU in each step
+	prefixCacheMisses Bottleneck = "prefix_cache_misses"
+	networkOrGateway  Bottleneck = "network_or_gateway" // the first token is late outside of the server
+	queueing          Bottleneck = "queueing"           // requests wait for a place in the batch
+	hostOverhead      Bottleneck = "host_overhead"      // the GPU waits for the CPU in each step
 	// decode steps are slow while the GPU memory idles
-	InefficientDecode   Bottleneck = "inefficient_decode"
-	ComputeBoundPrefill Bottleneck = "compute_bound_prefill" // computing prompts takes the time
+	inefficientDecode   Bottleneck = "inefficient_decode"
+	computeBoundPrefill Bottleneck = "compute_bound_prefill" // computing prompts takes the time
 	// more throughput at a higher TPOT: nothing is wrong
-	BatchingTradeoff     Bottleneck = "batching_tradeoff"
-	BandwidthBoundDecode Bottleneck = "hbm_bandwidth_bound_decode"    // as fast as the memory allows: nothing is wrong
-	MemoryBoundDecode    Bottleneck = "memory_bandwidth_bound_decode" // the same of a CPU
+	batchingTradeoff     Bottleneck = "batching_tradeoff"
+	bandwidthBoundDecode Bottleneck = "hbm_bandwidth_bound_decode"    // as fast as the memory allows: nothing is wrong
+	memoryBoundDecode    Bottleneck = "memory_bandwidth_bound_decode" // the same of a CPU
 	// nothing waits and no figure is wrong; decode is compared with no roofline
-	NoBottleneck Bottleneck = "none"
+	noBottleneck Bottleneck = "none"
 	// the evidence does not suffice; Missing says what is needed
-	UnknownBottleneck Bottleneck = "unknown"
+	unknownBottleneck Bottleneck = "unknown"
 )
 
-var Bottlenecks = []Bottleneck{ServerFailing, RateLimited, ServerStalled, ClientLimited, ThermalOrPower,
-	KVCachePressure, PrefixCacheMisses, NetworkOrGateway, Queueing, HostOverhead, InefficientDecode,
-	ComputeBoundPrefill, BatchingTradeoff, BandwidthBoundDecode, MemoryBoundDecode, NoBottleneck, UnknownBottleneck}
+var Bottlenecks = []Bottleneck{serverFailing, rateLimited, serverStalled, clientLimited, thermalOrPower,
+	kvCachePressure, prefixCacheMisses, networkOrGateway, queueing, hostOverhead, inefficientDecode,
+	computeBoundPrefill, batchingTradeoff, bandwidthBoundDecode, memoryBoundDecode, noBottleneck, unknownBottleneck}
 
 func (b Bottleneck) Name() string {
-	return cmp.Or(map[Bottleneck]string{MemoryBoundDecode: "memory-bandwidth-bound decode",
-		ClientLimited: "client-limited", ThermalOrPower: "thermal or power limit", KVCachePressure: "KV-cache pressure",
-		PrefixCacheMisses: "prefix-cache misses", HostOverhead: "host (CPU) overhead",
-		ComputeBoundPrefill: "compute-bound prefill", BatchingTradeoff: "batching trade-off",
-		BandwidthBoundDecode: "HBM-bandwidth-bound decode", NoBottleneck: "none visible at this load",
+	return cmp.Or(map[Bottleneck]string{memoryBoundDecode: "memory-bandwidth-bound decode",
+		clientLimited: "client-limited", thermalOrPower: "thermal or power limit", kvCachePressure: "KV-cache pressure",
+		prefixCacheMisses: "prefix-cache misses", hostOverhead: "host (CPU) overhead",
+		computeBoundPrefill: "compute-bound prefill", batchingTradeoff: "batching trade-off",
+		bandwidthBoundDecode: "HBM-bandwidth-bound decode", noBottleneck: "none visible at this load",
 	}[b], strings.ReplaceAll(string(b), "_", " "))
 }
 

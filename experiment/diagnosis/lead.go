@@ -192,7 +192,7 @@ func (a *answering) observed(m *record.Manifest) {
 	case LeadShip:
 		a.Lead, a.Text = LeadMet, "SLO met at "+a.Load
 	case LeadNone:
-		a.Lead = LeadMissed
+		a.Lead = leadMissed
 	case LeadMeasured:
 		a.Next = &NextSweep{Text: fmt.Sprintf("bench report %s --slo ttft_p95=1s", m.Run), Variable: "--slo",
 			Values: []string{}, Why: a.Text}

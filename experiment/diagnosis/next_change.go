@@ -49,7 +49,7 @@ func (a *answering) repair(j int) *NextSweep {
 		return nil
 	}
 	d := firstAt(a.diagnoses, a.Series, j)
-	if d == nil || d.Bottleneck != ServerFailing && d.Bottleneck != ServerStalled {
+	if d == nil || d.Bottleneck != serverFailing && d.Bottleneck != serverStalled {
 		return nil
 	}
 	p := &a.s.Points[j]
@@ -62,19 +62,19 @@ func (a *answering) repair(j int) *NextSweep {
 }
 
 func (a *answering) changeFor(p *series.Point, d *Diagnosis) *NextSweep {
-	byResponse := map[Bottleneck]string{ServerFailing: "the server", ServerStalled: "the server",
-		RateLimited: "the rate limit", NetworkOrGateway: "the path to the server", ClientLimited: "the client machine",
-		ThermalOrPower: "cooling and power limit", HostOverhead: "the host's work"}
+	byResponse := map[Bottleneck]string{serverFailing: "the server", serverStalled: "the server",
+		rateLimited: "the rate limit", networkOrGateway: "the path to the server", clientLimited: "the client machine",
+		thermalOrPower: "cooling and power limit", hostOverhead: "the host's work"}
 	if name := byResponse[d.Bottleneck]; name != "" { // what no key of a matrix changes
 		return byHand(name, d.Response)
 	}
 	switch r := p.Rows[0]; d.Bottleneck {
-	case MemoryBoundDecode:
+	case memoryBoundDecode:
 		return byHand("memory bandwidth",
 			"nothing is wrong, but this hardware exceeds the limit: 8-bit weights, or faster memory")
-	case KVCachePressure:
+	case kvCachePressure:
 		return knobFor(r, cacheMemory, "the KV cache is full: give it more memory", 0.85, 0.9, 0.95)
-	case PrefixCacheMisses:
+	case prefixCacheMisses:
 		switch {
 		case r.EvictsPrefixes():
 			return knobFor(r, cacheMemory, "shared prefixes are evicted: give the KV cache more memory", 0.85, 0.9,
@@ -86,18 +86,18 @@ func (a *answering) changeFor(p *series.Point, d *Diagnosis) *NextSweep {
 			return byHand("the prefix", d.Response)
 		}
 		return byHand("routing", d.Response)
-	case Queueing:
+	case queueing:
 		return moreConcurrency(a.s, p)
-	case InefficientDecode:
+	case inefficientDecode:
 		return knobOf("--attention-backend", "decode is slow while the GPU memory idles: try other kernels",
 			`"FLASH_ATTN"`, `"FLASHINFER"`)
-	case ComputeBoundPrefill:
+	case computeBoundPrefill:
 		if b := r.Roofline; b != nil && r.Summary.TPOT != nil && r.Summary.TPOT.P50 > b.TPOT.HighMs {
 			return knobFor(r, stepBudget, "decode waits for the prefill of others: fewer prompt tokens per step", 512,
 				2048, 8192)
 		}
 		return moreGPUs(r, "prefill takes the time: add compute")
-	case BatchingTradeoff, BandwidthBoundDecode:
+	case batchingTradeoff, bandwidthBoundDecode:
 		return moreGPUs(r, "nothing is wrong, but this hardware exceeds the limit: more bandwidth per token")
 	}
 	return moreTelemetry(p.Rows[0], strings.Join(d.Missing, "; "))
@@ -208,5 +208,3 @@ func engineOf(r *record.Row) string {
 	}
 	return r.Server.Metrics.Engine
 }
-
-func (v *pointMetrics) engine() string { return engineOf(v.p.Rows[0]) }

@@ -85,10 +85,8 @@ func figures(p *series.Point) []Fact {
 	if len(p.PerUserTokensPerS.Values) > 0 && len(p.Classes) == 0 {
 		throughput("tok/s/user", p.PerUserTokensPerS)
 	}
-	for _, q := range limitedPercentiles(p) { // of all classes together they are no answer to limits of each
-		if l, ok := p.Latency(q[0]).Get(q[1]); ok && len(p.Classes) == 0 {
-			out = append(out, Fact{metric.Words(q[0]) + " " + q[1], l.WithInterval()})
-		}
+	if len(p.Classes) == 0 { // of all classes together they are no answer to limits of each
+		out = append(out, percentiles(p)...)
 	}
 	if c := series.MedianCost(p.Rows); c != nil {
 		out = append(out, Fact{"cost", unit.Digits(c.USDPerMillion) + verdict.PerMillion})
@@ -99,17 +97,23 @@ func figures(p *series.Point) []Fact {
 	return append(out, Fact{"n", unit.Count(p.Completed())})
 }
 
-func limitedPercentiles(p *series.Point) [][2]string {
-	var out [][2]string
+// percentiles are those that the SLO limits; else the p95 of the first token and of the time per token.
+func percentiles(p *series.Point) (out []Fact) {
+	add := func(latency, stat string) {
+		if l, ok := p.Latency(latency).Get(stat); ok {
+			out = append(out, Fact{metric.Words(latency) + " " + stat, l.WithInterval()})
+		}
+	}
 	for _, latency := range metric.Shown {
 		limited := false
 		for _, l := range p.Rows[0].Spec.SLO.Limits {
 			if l.Metric == latency && slices.Contains(metric.Percentiles, l.Stat) {
-				out, limited = append(out, [2]string{latency, l.Stat}), true
+				add(latency, l.Stat)
+				limited = true
 			}
 		}
 		if !limited && (latency == "ttft" || latency == "tpot" || latency == "ttfo" && p.Thinks()) {
-			out = append(out, [2]string{latency, "p95"})
+			add(latency, "p95")
 		}
 	}
 	return out

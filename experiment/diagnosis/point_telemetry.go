@@ -125,9 +125,7 @@ func moving(a, b stats.Trend) stats.Trend {
 	return a
 }
 
-func (v *pointMetrics) findings(codes ...string) []record.Finding {
-	return slices.DeleteFunc(findings(v.p), func(f record.Finding) bool { return !slices.Contains(codes, f.Code) })
-}
+func ofTokenCounts(f record.Finding) bool { return f.Code == "token_counts" }
 
 // leaveOut drops the figures that the evidence does not carry. Medians stand if a stall touches few requests.
 func (v *pointMetrics) leaveOut() {
@@ -135,8 +133,8 @@ func (v *pointMetrics) leaveOut() {
 	if v.readings < minReadings {
 		v.waiting, v.waitingMax, v.running, v.kv, v.kvMax = nan, nan, nan, nan, nan
 	}
-	if slices.ContainsFunc(v.findings("token_counts"),
-		func(f record.Finding) bool { return f.Severity == record.Invalid }) {
+	if slices.ContainsFunc(findings(v.p),
+		func(f record.Finding) bool { return ofTokenCounts(f) && f.Severity == record.Invalid }) {
 		v.tpot, v.tpotLow, v.tpotTop, v.mbu, v.outputS, v.output, v.cached = nan, nan, nan, nan, nan, nan, nan
 	}
 	if v.stalling == nil {

@@ -26,18 +26,28 @@ type RulerPart struct {
 
 // newRuler is nil for one load without an estimate.
 func (a *answering) newRuler(m *record.Manifest) *Ruler {
-	loads := a.finiteLoads()
-	if a.Verdict == "" || len(loads) == 0 || len(loads) < 2 && a.Estimate == nil {
+	n, last := 0, 0.0 // loads, which ascend
+	for i := range a.s.Points {
+		if x, ok := RulerLoad(a.s, &a.s.Points[i]); ok {
+			n, last = n+1, x
+		}
+	}
+	if a.Verdict == "" || n == 0 || n < 2 && a.Estimate == nil {
 		return nil
 	}
 	first, passed, likely, missed := a.known()
-	last := loads[len(loads)-1]
 	if e := a.Estimate; e != nil && e.Best != nil {
 		likely, last = *e.Best, max(last, *e.High)
 	}
 	r := &Ruler{End: rulerEnd * last}
 	if EasierByLoad(a.s) { // a PASS shows nothing of the loads below it
-		r.upTo(first, a.below(first))
+		below := Open
+		for j := range a.Points {
+			if a.Points[j].Status == Misses && requested(a.s, &a.s.Points[j]) < first {
+				below = Misses
+			}
+		}
+		r.upTo(first, below)
 	}
 	r.upTo(passed, Meets)
 	r.upTo(min(likely, missed), Likely)
@@ -68,15 +78,6 @@ func (a *answering) known() (first, passed, likely, missed float64) {
 		}
 	}
 	return first, passed, likely, missed
-}
-
-func (a *answering) below(load float64) Status {
-	for j := range a.Points {
-		if a.Points[j].Status == Misses && requested(a.s, &a.s.Points[j]) < load {
-			return Misses
-		}
-	}
-	return Open
 }
 
 const rulerEnd = 1.08 // of the highest load: beyond it nothing is known
@@ -150,16 +151,6 @@ func gpusName(m *record.Manifest) string {
 		name += " (" + m.Target.Hardware + ")"
 	}
 	return name
-}
-
-// finiteLoads are those of the points, as requested, by ascending load.
-func (a *answering) finiteLoads() (out []float64) {
-	for i := range a.s.Points {
-		if x, ok := RulerLoad(a.s, &a.s.Points[i]); ok {
-			out = append(out, x)
-		}
-	}
-	return out
 }
 
 // RulerLoad is the place of a point on the ruler; false: it has none.

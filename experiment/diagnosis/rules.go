@@ -8,15 +8,15 @@ import (
 	"bench/experiment/record"
 )
 
-// rules in their order. After a final one the other figures of the point mean nothing. The thresholds were chosen on
+// rules in their order. After one that is final, for the point, its other figures mean nothing. The thresholds were chosen on
 // one half of simulated servers with known causes; benchmarks/diagnosis.md has how often the rules are right on the
 // other.
 var rules = []struct {
 	check func(v *pointMetrics, all []pointMetrics) *Diagnosis
 	final func(v *pointMetrics) bool
 }{
-	{checkFailing, (*pointMetrics).mostlyFailed},
-	{checkStalled, (*pointMetrics).mostlyStalled},
+	{checkFailing, func(v *pointMetrics) bool { return failedShare(v.failing) >= manyFailed }},
+	{checkStalled, func(v *pointMetrics) bool { return stalledShare(v.stalling) >= mostlyTouched }},
 	{checkClient, always},
 	{checkIdleStart, always},
 	{checkClocks, always},
@@ -47,13 +47,15 @@ func (v *pointMetrics) diagnose(all []pointMetrics) []Diagnosis {
 		found = append(found, *d)
 	}
 	for _, rule := range rules {
-		if d := rule.check(v, all); d != nil {
-			if d.Bottleneck != UnknownBottleneck || len(found) == 0 || found[0].Bottleneck != ServerStalled {
-				add(d) // beside a stall, it is what is known
-			}
-			if rule.final(v) {
-				return found
-			}
+		d := rule.check(v, all)
+		if d == nil {
+			continue
+		}
+		if d.Bottleneck != unknownBottleneck || len(found) == 0 || found[0].Bottleneck != serverStalled {
+			add(d) // beside a stall, it is what is known
+		}
+		if rule.final(v) {
+			return found
 		}
 	}
 	if len(found) == 0 {
@@ -64,29 +66,30 @@ func (v *pointMetrics) diagnose(all []pointMetrics) []Diagnosis {
 
 func (v *pointMetrics) noRuleApplies() *Diagnosis {
 	d := &Diagnosis{
-		Observation: "no bottleneck found", Bottleneck: UnknownBottleneck,
+		Observation: "no bottleneck found", Bottleneck: unknownBottleneck,
 		Evidence: collected(fact("TTFT p50", v.ttft, "ms"), fact("TPOT p50", v.tpot, "ms")),
 		Confirm:  "repeat the row with the missing data",
 		Response: "specify model and hardware in [target], and run bench sweep again",
 	}
-	moved, by := v.movedBy(clientMachine)
+	moved, by := movedBy(v.p.Rows, clientMachine)
 	switch r := v.p.Rows[0]; {
 	case r.AllFailed():
-		d.Observation, d.Missing = "no request completed", []string{"an answer: check the row's findings and the server's log"}
+		d.Observation = "no request completed"
+		d.Missing = []string{"an answer: check the row's findings and the server's log"}
 		d.Response = "check the server's log, and fix the errors first"
-	case len(v.findings("token_counts")) > 0 && !known(v.tpot):
+	case !known(v.tpot) && slices.ContainsFunc(findings(v.p), ofTokenCounts):
 		d.Missing = []string{"token counts: the server's usage is impossible"}
 		d.Response = "correct the server's usage, and run the row again"
 	case !known(v.tpot):
 		d.Missing = []string{"token times: the row is not streamed, or its answers have one token"}
 		d.Response = "measure a row with stream = true"
 	case r.Roofline == nil && len(moved) > 0:
-		d.Observation, d.Bottleneck = by.Text, ClientLimited // a busy machine, lost segments, new connections
+		d.Observation, d.Bottleneck = by.Text, clientLimited // a busy machine, lost segments, new connections
 		d.Evidence = append(d.Evidence, moved...)
 		d.Confirm = "repeat the row without that"
 		d.Response = by.Hint
 	case r.Roofline == nil && v.nothingWrong():
-		d.Observation, d.Bottleneck = "no bottleneck visible at this load: no request waits", NoBottleneck
+		d.Observation, d.Bottleneck = "no bottleneck visible at this load: no request waits", noBottleneck
 		d.Evidence = append(d.Evidence, collected(fact("requests waiting, mean", v.waiting, ""))...)
 		d.Confirm = "repeat the row at a higher load: a bottleneck shows where a figure bends"
 		d.Response = "specify model and hardware in [target] to compare decode with its roofline"
@@ -96,8 +99,8 @@ func (v *pointMetrics) noRuleApplies() *Diagnosis {
 		d.Missing = []string{"more requests: their number gives TPOT p50 no bounds"}
 		d.Response = "make the row longer, and run it again"
 	case v.tpot > v.tpotHigh:
-		d.Missing = []string{v.missingDevices()}
-		d.Response = v.collectDevices() + ", and run the row again"
+		missing, collect := devices(r)
+		d.Missing, d.Response = []string{missing}, collect+", and run the row again"
 	default:
 		d.Missing = []string{"the typical range of this hardware"}
 		d.Response = "run bench sweep again with this version"
@@ -139,45 +142,32 @@ func collected(all ...Evidence) []Evidence {
 	return out
 }
 
-const (
-	missingServer  = "server metrics: requests running and waiting, KV cache usage, preemptions ([telemetry] server)"
-	missingGPU     = "GPU metrics: activity, memory activity, clocks, throttle reasons ([telemetry] gpu: a DCGM exporter)"
-	missingAMD     = "GPU metrics: activity, clocks, throttle reasons ([telemetry] gpu: AMD's Device Metrics Exporter)"
-	missingCPU     = "server CPU metrics: busy cores, memory bandwidth, clocks (perf, pcm-memory; bench does not collect them)"
-	missingForeign = "device metrics: activity, memory activity, clocks (the vendor's own tool; bench collects NVIDIA and AMD GPUs only)"
-)
-
-func (v *pointMetrics) fewReadings() bool { return v.readings > 0 && v.readings < minReadings }
-
-func (v *pointMetrics) collectServerMetrics() string {
-	if v.fewReadings() {
-		return "make the row longer, and run it again"
+// moreServerMetrics is what of the server's metrics is missing, and how to get it.
+func (v *pointMetrics) moreServerMetrics() (missing, response string) {
+	if v.readings > 0 && v.readings < minReadings {
+		return "more readings of the server's metrics: a longer row, or a server that answers /metrics faster",
+			"make the row longer, and run it again"
 	}
-	return "collect the server's metrics ([telemetry] server), and run the row again"
+	return "server metrics: requests running and waiting, KV cache usage, preemptions ([telemetry] server)",
+		"collect the server's metrics ([telemetry] server), and run the row again"
 }
 
-func (v *pointMetrics) missingServerMetrics() string {
-	if v.fewReadings() {
-		return "more readings of the server's metrics: a longer row, or a server that answers /metrics faster"
+// devices is what of the GPUs' or CPUs' metrics is missing, and how to get it.
+func devices(r *record.Row) (missing, collect string) {
+	collect = "watch the hardware with its vendor's tools"
+	if r.HasGPUMetrics() {
+		collect = "collect GPU metrics ([telemetry] gpu)"
 	}
-	return missingServer
-}
-
-func (v *pointMetrics) missingDevices() string {
-	switch r := v.p.Rows[0]; {
+	switch {
 	case r.Vendor() == record.AMD:
-		return missingAMD
+		missing = "GPU metrics: activity, clocks, throttle reasons ([telemetry] gpu: AMD's Device Metrics Exporter)"
 	case r.HasGPUMetrics():
-		return missingGPU
+		missing = "GPU metrics: activity, memory activity, clocks, throttle reasons ([telemetry] gpu: a DCGM exporter)"
 	case r.Vendor() == "cpu":
-		return missingCPU
+		missing = "server CPU metrics: busy cores, memory bandwidth, clocks (perf, pcm-memory; bench does not collect them)"
+	default:
+		missing = "device metrics: activity, memory activity, clocks " +
+			"(the vendor's own tool; bench collects NVIDIA and AMD GPUs only)"
 	}
-	return missingForeign
-}
-
-func (v *pointMetrics) collectDevices() string {
-	if v.p.Rows[0].HasGPUMetrics() {
-		return "collect GPU metrics ([telemetry] gpu)"
-	}
-	return "watch the hardware with its vendor's tools"
+	return missing, collect
 }

@@ -1,5 +1,12 @@
 package diagnosis
 
+import (
+	"math"
+	"slices"
+
+	"bench/experiment/series"
+)
+
 const (
 	gpuIdles     = 0.7  // GPU activity below which the GPU waits for the host
 	memoryIdles  = 0.4  // GPU memory activity below which the kernels are slow
@@ -15,15 +22,11 @@ const (
 
 func (v *pointMetrics) slow() bool { return v.tpotLow > v.loadedHigh }
 
-func (v *pointMetrics) tpotAboveRange() Evidence {
-	return atLeast("TPOT p50", v.tpot, "ms", v.loadedHigh)
-}
-
 // checkSlowDecode: MBU alone cannot show why TPOT is slow; activity of the GPU and its memory can, or a second point.
 func checkSlowDecode(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	if v.tpotTop < v.tpotFloor {
 		return &Diagnosis{
-			Observation: "tokens arrive faster than the memory bandwidth allows", Bottleneck: UnknownBottleneck,
+			Observation: "tokens arrive faster than the memory bandwidth allows", Bottleneck: unknownBottleneck,
 			Evidence: collected(below("TPOT p50", v.tpot, "ms", v.tpotFloor)),
 			Missing:  []string{"the real setup: model, hardware, gpus or precision differ from [target], or the server speculates"},
 			Confirm:  "the server's log: model, precision, speculative decoding",
@@ -33,7 +36,8 @@ func checkSlowDecode(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	if !v.slow() {
 		return nil
 	}
-	d := &Diagnosis{Observation: "decode is slower than its typical range", Evidence: collected(v.tpotAboveRange(),
+	d := &Diagnosis{Observation: "decode is slower than its typical range", Evidence: collected(
+		atLeast("TPOT p50", v.tpot, "ms", v.loadedHigh),
 		fact("TPOT floor", v.tpotFloor, "ms"), fact("MBU", v.mbu, "share"))}
 	switch {
 	case v.gpuActive < gpuIdles:
@@ -45,7 +49,9 @@ func checkSlowDecode(v *pointMetrics, all []pointMetrics) *Diagnosis {
 		d.setInefficient("the GPU memory is mostly idle")
 	case v.memoryActive >= memoryBusy:
 		d.Evidence = append(d.Evidence, atLeast("GPU memory active", v.memoryActive, "share", memoryBusy))
-		d.Bottleneck, d.Missing = UnknownBottleneck, []string{"the memory traffic: it exceeds what this model needs; check precision and other processes on the GPU"}
+		d.Bottleneck = unknownBottleneck
+		d.Missing = []string{"the memory traffic: it exceeds what this model needs; " +
+			"check precision and other processes on the GPU"}
 		d.Confirm = "nvidia-smi for other processes, and the server's log for the loaded precision"
 		d.Response = "check model, precision and hardware in [target]"
 	default:
@@ -55,19 +61,20 @@ func checkSlowDecode(v *pointMetrics, all []pointMetrics) *Diagnosis {
 }
 
 func (d *Diagnosis) setHostOverhead(because string) {
-	d.Observation, d.Bottleneck = "decode is slow, and "+because, HostOverhead
+	d.Observation, d.Bottleneck = "decode is slow, and "+because, hostOverhead
 	d.Confirm = "profile some steps (nsys, torch profiler): gaps between kernels; or a smaller model is hardly faster"
 	d.Response = "reduce host work: CUDA graphs (no --enforce-eager), asynchronous scheduling, less logging, a faster or less busy CPU"
 }
 
 func (d *Diagnosis) setInefficient(because string) {
-	d.Observation, d.Bottleneck = "decode is slow, and "+because, InefficientDecode
+	d.Observation, d.Bottleneck = "decode is slow, and "+because, inefficientDecode
 	d.Confirm = "profile some steps: kernels run all the time and reach a small part of the bandwidth"
 	d.Response = "try another attention backend, quantisation kernel or newer engine; check whether weights are dequantised on the way"
 }
 
 func (d *Diagnosis) compareTraffic(v *pointMetrics, all []pointMetrics) {
-	d.Bottleneck, d.Missing = UnknownBottleneck, []string{v.missingDevices()}
+	missing, collect := devices(v.p.Rows[0])
+	d.Bottleneck, d.Missing = unknownBottleneck, []string{missing}
 	if v.p.Rows[0].Vendor() == "cpu" { // it reads and computes in turn, so that computing looks like overhead
 		d.Confirm = "profile some steps (perf): where the cores wait, and where they compute"
 		d.Response = "check the server's threads: one per physical core, on one NUMA node, nothing else there"
@@ -82,7 +89,7 @@ func (d *Diagnosis) compareTraffic(v *pointMetrics, all []pointMetrics) {
 			try = "add a larger concurrency or longer prompts to this row"
 		}
 		d.Missing = append(d.Missing, missing)
-		d.Response = v.collectDevices() + ", or " + try + ", and run again"
+		d.Response = collect + ", or " + try + ", and run again"
 		return
 	}
 	slope := (v.step - other.step) / (v.tpotFloor - other.tpotFloor)
@@ -102,13 +109,13 @@ func (d *Diagnosis) compareTraffic(v *pointMetrics, all []pointMetrics) {
 			fact(unexplained, host, "share"))
 		d.setInefficient("each extra byte takes a multiple of its HBM time")
 	default:
-		d.Confirm, d.Response = "GPU and memory activity in the same row", v.collectDevices()+", and run again"
+		d.Confirm, d.Response = "GPU and memory activity in the same row", collect+", and run again"
 	}
 }
 
 func checkBatching(v *pointMetrics, all []pointMetrics) *Diagnosis {
 	d := &Diagnosis{
-		Bottleneck: BatchingTradeoff,
+		Bottleneck: batchingTradeoff,
 		Confirm:    "measure loads in between: both rise together",
 		Response:   "choose the highest load whose TPOT is within its limit",
 	}
@@ -141,14 +148,14 @@ func checkBandwidth(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		return nil
 	}
 	d := &Diagnosis{
-		Observation: "TPOT is about what the memory bandwidth allows", Bottleneck: BandwidthBoundDecode,
+		Observation: "TPOT is about what the memory bandwidth allows", Bottleneck: bandwidthBoundDecode,
 		Evidence: collected(fact("TPOT p50", v.tpot, "ms"), fact("TPOT floor", v.tpotFloor, "ms"),
 			fact("TPOT, end of the typical range", v.tpotHigh, "ms")),
 		Confirm:  "8-bit weights: TPOT falls by almost half",
 		Response: "nothing is wrong; quantisation, tensor parallelism or speculation lower TPOT; a larger batch raises throughput",
 	}
 	if v.p.Rows[0].Vendor() == "cpu" {
-		d.Bottleneck = MemoryBoundDecode
+		d.Bottleneck = memoryBoundDecode
 	}
 	switch {
 	case v.mbu >= mostlyMemory:
@@ -171,8 +178,36 @@ func (d *Diagnosis) lowMBU(v *pointMetrics) {
 		d.Observation = "TPOT is in its typical range, and the GPU waits for the host between steps"
 		return
 	}
-	d.Observation, d.Bottleneck = "TPOT is in its typical range, but memory traffic explains less than half of a step", UnknownBottleneck
-	d.Missing = []string{v.missingDevices()}
+	d.Observation = "TPOT is in its typical range, but memory traffic explains less than half of a step"
+	d.Bottleneck = unknownBottleneck
+	missing, collect := devices(v.p.Rows[0])
+	d.Missing, d.Response = []string{missing}, collect+", and run the row again"
 	d.Confirm = "profile some steps: what takes the time besides reading the weights and the KV cache"
-	d.Response = v.collectDevices() + ", and run the row again"
+}
+
+func (v *pointMetrics) lowerLoad(all []pointMetrics) *pointMetrics {
+	i := slices.IndexFunc(all, func(o pointMetrics) bool { return o.series == v.series && o.point == v.point-1 })
+	if i < 0 || all[i].unreliable() {
+		return nil
+	}
+	return &all[i]
+}
+
+// otherTrafficPair is the point of the same row whose memory traffic per step, by the TPOT floor, differs most.
+func (v *pointMetrics) otherTrafficPair(all []pointMetrics) *pointMetrics {
+	const leastRatio = 1.3 // of the floors
+	var best *pointMetrics
+	distance := math.Log(leastRatio)
+	for i := range all {
+		o := &all[i]
+		x, y := o.p.Rows[0].Roofline, v.p.Rows[0].Roofline
+		if o.spec.Name != v.spec.Name || o.spec.Variant != v.spec.Variant || x == nil || y == nil ||
+			!series.SameSetup(x, y) || o.unreliable() || !known(o.step) || !known(v.step) {
+			continue
+		}
+		if d := math.Abs(math.Log(o.tpotFloor / v.tpotFloor)); d >= distance {
+			best, distance = o, d
+		}
+	}
+	return best
 }

@@ -29,43 +29,43 @@ func TestWhatTheEvidenceDoesNotCarry(t *testing.T) {
 			s.N, s.CI95["p99"] = 30, stats.Interval{Lo: 45, Hi: 400}
 			s.CI95["p90"], s.P90 = stats.Interval{Lo: 41, Hi: 400}, 300
 			r.Summary.TTFT, r.Server.Metrics.Waiting = s, level(0.5)
-		}), Queueing},
-		{"late median without bounds", as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics.Waiting = noBounds(flat(900, 1000)), level(4) }), Queueing},
+		}), queueing},
+		{"late median without bounds", as(func(r *record.Row) { r.Summary.TTFT, r.Server.Metrics.Waiting = noBounds(flat(900, 1000)), level(4) }), queueing},
 		{"requests that wait for the next step", as(func(r *record.Row) {
 			r.Summary.TTFT, r.Server.Metrics.Waiting, r.Summary.Throughput.RequestsPerS = flat(40, 400), level(0.3), 50
 			r.Roofline.TTFT.Terms = nil
-		}), Queueing},
+		}), queueing},
 		{"one reading", as(func(r *record.Row) {
 			r.Server.Metrics.Samples, r.Server.Metrics.Waiting, r.Server.Metrics.KVUsage = 1, level(4), level(0.95)
-		}), KVCachePressure},
+		}), kvCachePressure},
 		{"two preemptions", as(func(r *record.Row) {
 			r.Summary.Requests.Completed, r.Server.Metrics.Preemptions, r.Server.Metrics.KVUsage = 30, new(2.), level(0.99)
-		}), KVCachePressure},
+		}), kvCachePressure},
 		{"prompts of 20 tokens", as(func(r *record.Row) {
 			r.Summary.E2E, r.Summary.Tokens.Prompt = flat(120, 150), 300*20
 			r.Roofline.TTFT.Terms = []roofline.Term{{Name: "weights", Ms: 29}, {Name: "compute", Ms: 1}}
-		}), ComputeBoundPrefill},
+		}), computeBoundPrefill},
 		{"20 tokens and 60 tokens", pair(func(r *record.Row) { r.Summary.Tokens.Prompt = 300 * 20 },
 			func(r *record.Row) {
 				r.Spec.Name, r.Summary.Tokens.Prompt, r.Summary.TTFT = "long", 300*60, flat(80, 100)
-			}), ComputeBoundPrefill},
-		{"a step that overhead explains", as(func(r *record.Row) { r.Roofline.MBU = new(0.29); r.GPU = nil }), BandwidthBoundDecode},
-		{"TPOT without bounds", as(func(r *record.Row) { r.Summary.TPOT = noBounds(flat(8, 9)) }), BandwidthBoundDecode},
-		{"a typical range without prefill in it", as(func(r *record.Row) { r.Summary.TPOT, r.Summary.Throughput.RequestsPerS = flat(13, 14), 1 }), ComputeBoundPrefill},
-		{"a CPU has no HBM", as(func(r *record.Row) { r.Roofline.Vendor = "cpu" }), BandwidthBoundDecode},
-		{"usage that is impossible", as(func(r *record.Row) { r.Findings = []record.Finding{{Code: "token_counts", Severity: record.Invalid}} }), BandwidthBoundDecode},
+			}), computeBoundPrefill},
+		{"a step that overhead explains", as(func(r *record.Row) { r.Roofline.MBU = new(0.29); r.GPU = nil }), bandwidthBoundDecode},
+		{"TPOT without bounds", as(func(r *record.Row) { r.Summary.TPOT = noBounds(flat(8, 9)) }), bandwidthBoundDecode},
+		{"a typical range without prefill in it", as(func(r *record.Row) { r.Summary.TPOT, r.Summary.Throughput.RequestsPerS = flat(13, 14), 1 }), computeBoundPrefill},
+		{"a CPU has no HBM", as(func(r *record.Row) { r.Roofline.Vendor = "cpu" }), bandwidthBoundDecode},
+		{"usage that is impossible", as(func(r *record.Row) { r.Findings = []record.Finding{{Code: "token_counts", Severity: record.Invalid}} }), bandwidthBoundDecode},
 	} {
 		for _, d := range diagnosesOf(c.rows) {
 			if d.Bottleneck == c.not {
 				t.Errorf("%s: %+v", c.name, d)
 			}
-			if (d.Bottleneck == UnknownBottleneck) != (len(d.Missing) > 0) {
+			if (d.Bottleneck == unknownBottleneck) != (len(d.Missing) > 0) {
 				t.Errorf("%s: unknown without what is missing: %+v", c.name, d)
 			}
 		}
 	}
 	cpu := as(func(r *record.Row) { r.Roofline.Vendor = "cpu" })
-	if d := lastOf(cpu); d.Bottleneck != MemoryBoundDecode {
+	if d := lastOf(cpu); d.Bottleneck != memoryBoundDecode {
 		t.Errorf("CPU: %+v", d)
 	}
 	// That nothing is wrong, only the typical range tells.
@@ -74,7 +74,7 @@ func TestWhatTheEvidenceDoesNotCarry(t *testing.T) {
 		blind(r)
 		r.Spec.Concurrency, r.Spec.Point[0].Value, r.Summary.Throughput.OutputTokensPerS, r.Summary.TPOT = 16, "16", 1600, flat(10, 11)
 	}
-	if d := lastOf(pair(blind, more)); d.Bottleneck != BatchingTradeoff || strings.Contains(d.Response, "nothing is wrong") {
+	if d := lastOf(pair(blind, more)); d.Bottleneck != batchingTradeoff || strings.Contains(d.Response, "nothing is wrong") {
 		t.Errorf("no roofline: %+v", d)
 	}
 }
@@ -103,27 +103,27 @@ func TestPartsOfTTFT(t *testing.T) {
 		rows []record.Row
 		want Bottleneck
 	}{
-		{"queue among others", rest(60), Queueing},
-		{"no queue among others", rest(0), UnknownBottleneck},
-		{"queue", late(new(20.), new(10.), new(840.), new(30.)), Queueing},
-		{"network", late(new(840.), new(10.), new(20.), new(30.)), NetworkOrGateway},
-		{"front end", late(new(20.), new(840.), new(10.), new(30.)), HostOverhead},
-		{"front end and network together", late(nil, new(840.), new(10.), new(30.)), UnknownBottleneck},
-		{"no part", late(new(300.), new(300.), new(200.), new(100.)), UnknownBottleneck},
-		{"prefill, more than it computes", late(new(20.), new(10.), new(30.), new(840.)), BandwidthBoundDecode},
+		{"queue among others", rest(60), queueing},
+		{"no queue among others", rest(0), unknownBottleneck},
+		{"queue", late(new(20.), new(10.), new(840.), new(30.)), queueing},
+		{"network", late(new(840.), new(10.), new(20.), new(30.)), networkOrGateway},
+		{"front end", late(new(20.), new(840.), new(10.), new(30.)), hostOverhead},
+		{"front end and network together", late(nil, new(840.), new(10.), new(30.)), unknownBottleneck},
+		{"no part", late(new(300.), new(300.), new(200.), new(100.)), unknownBottleneck},
+		{"prefill, more than it computes", late(new(20.), new(10.), new(30.), new(840.)), bandwidthBoundDecode},
 		{"prefill", as(func(r *record.Row) {
 			r.Summary.E2E, r.TTFTSplit = flat(120, 150), &record.TTFTSplit{Requests: 300, Total: 40, Network: new(1.), Frontend: new(2.), Queue: new(0.), Prefill: new(37.)}
-		}), ComputeBoundPrefill},
+		}), computeBoundPrefill},
 		{"a tail that waits", as(func(r *record.Row) {
 			r.Summary.TTFT = flat(40, 400)
 			r.TTFTSplit = &record.TTFTSplit{Requests: 300, Total: 70, Network: new(5.), Frontend: new(5.), Queue: new(25.), Prefill: new(35.)}
-		}), Queueing},
+		}), queueing},
 	} {
 		d := lastOf(c.rows)
 		if d.Bottleneck != c.want {
 			t.Errorf("%s: %+v", c.name, d)
 		}
-		if c.want == Queueing && !slices.ContainsFunc(d.Evidence, func(e Evidence) bool { return strings.Contains(e.Figure, "queue, mean") }) {
+		if c.want == queueing && !slices.ContainsFunc(d.Evidence, func(e Evidence) bool { return strings.Contains(e.Figure, "queue, mean") }) {
 			t.Errorf("%s: %v", c.name, d.Evidence)
 		}
 	}
@@ -148,7 +148,7 @@ func TestLittlesLawShowsTheQueue(t *testing.T) {
 	for name, rows := range map[string][]record.Row{"closed loop": of(5.4, 2, same), "with its prefill": of(5.4, 2, split), "rate": of(5.4, 2, rated)} {
 		d := lastOf(rows)
 		at := slices.IndexFunc(d.Evidence, func(e Evidence) bool { return strings.Contains(e.Figure, "Little") })
-		if d.Bottleneck != Queueing || at < 0 || d.Evidence[at].String() != "queue wait, mean (Little's law) 2.66 s (≥ 1.64 s)" {
+		if d.Bottleneck != queueing || at < 0 || d.Evidence[at].String() != "queue wait, mean (Little's law) 2.66 s (≥ 1.64 s)" {
 			t.Errorf("%s: %+v", name, d)
 		}
 		if byRate := strings.HasPrefix(d.Response, "lower the rate"); byRate != (name == "rate") || !strings.Contains(d.Response, "--parallel") {
@@ -158,7 +158,7 @@ func TestLittlesLawShowsTheQueue(t *testing.T) {
 	for name, rows := range map[string][]record.Row{
 		"half as long as it takes": of(2.7, 2, same), "users in step": of(5.4, 24, same), "few requests": of(5.4, 2, func(r *record.Row) { r.Summary.TTFT.N, r.Summary.TTFT.CI95 = 5, nil }),
 	} {
-		if d := lastOf(rows); d.Bottleneck == Queueing {
+		if d := lastOf(rows); d.Bottleneck == queueing {
 			t.Errorf("%s: %+v", name, d)
 		}
 	}
@@ -170,7 +170,7 @@ func TestCapIsNotTheServers(t *testing.T) {
 		r.Spec.Rate, r.Summary.CapWait, r.Summary.TTFT = 5, flat(14000, 14600), flat(14200, 14900)
 		r.TTFTSplit = &record.TTFTSplit{Requests: 300, Source: "requests", Total: 252, Rest: new(200.), Prefill: new(52.)}
 	}))
-	if d.Bottleneck != Queueing || !strings.Contains(d.Observation, "own concurrency cap") || strings.Contains(d.Confirm+d.Response, "batch limit") {
+	if d.Bottleneck != queueing || !strings.Contains(d.Observation, "own concurrency cap") || strings.Contains(d.Confirm+d.Response, "batch limit") {
 		t.Errorf("%+v", d)
 	}
 }
@@ -181,7 +181,7 @@ func TestShortPromptsInABusyBatch(t *testing.T) {
 	for _, x := range [][3]int{{24, 64, 24}, {32, 32, 16}, {16, 64, 16}} {
 		s := setting{name: fmt.Sprint(x), rows: []experiment.Spec{closed("s", x[0], x[1], x[2])}}
 		for _, d := range Diagnose(s.simulated(t)) {
-			if d.Bottleneck != BandwidthBoundDecode {
+			if d.Bottleneck != bandwidthBoundDecode {
 				t.Errorf("%v: %s, by %q: %v", x, d.Bottleneck, d.Observation, d.Evidence)
 			}
 		}

@@ -26,7 +26,7 @@ func checkFailing(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	if counts["timeout"] == n && n > 0 && (v.waiting >= waitingSome || v.clientLimits() != nil) {
 		return nil
 	}
-	d := &Diagnosis{Bottleneck: ServerFailing, Observation: failureText(r, counts), Evidence: []Evidence{}}
+	d := &Diagnosis{Bottleneck: serverFailing, Observation: failureText(r, counts), Evidence: []Evidence{}}
 	for _, outcome := range slices.Sorted(maps.Keys(counts)) {
 		d.Evidence = append(d.Evidence, fact("requests failed ("+outcome+")", float64(counts[outcome]), ""))
 	}
@@ -43,30 +43,25 @@ func checkFailing(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		fact("requests completed after it", float64(f.Later), ""))
 	d.Confirm, d.Response = "the server's log of second "+unit.Brief(f.AtS, 3)+" of the row", responseTo(f)
 	if f.RateLimited() && 2*counts["status"] >= n {
-		d.setRateLimited(v)
+		d.setRateLimited(v.requestsS)
 	}
 	if f.ClientLimit {
-		d.Bottleneck = ClientLimited
+		d.Bottleneck = clientLimited
 		d.Confirm = "repeat the row with a higher limit: every request connects"
 		d.Response = "raise this machine's limit on open files or ports (see the row's findings), and run again"
 	}
 	return d
 }
 
-func (d *Diagnosis) setRateLimited(v *pointMetrics) {
-	d.Bottleneck, d.Response = RateLimited, "lower the load, or raise the rate limit of the server or its gateway"
-	if v.requestsS > 0 {
-		below := unit.Brief(v.requestsS, 2) + "/s"
-		d.Response = "keep the rate below " + below +
-			", which it answered; or raise the rate limit of the server or its gateway"
-		d.Evidence = append(d.Evidence, fact("requests/s completed", v.requestsS, ""))
+func (d *Diagnosis) setRateLimited(requestsS float64) {
+	d.Bottleneck, d.Response = rateLimited, "lower the load, or raise the rate limit of the server or its gateway"
+	if requestsS > 0 {
+		d.Response = "keep the rate below " + unit.Brief(requestsS, 2) +
+			"/s, which it answered; or raise the rate limit of the server or its gateway"
+		d.Evidence = append(d.Evidence, fact("requests/s completed", requestsS, ""))
 	}
 	d.Confirm = "repeat the row at half of this rate: no HTTP 429"
 }
-
-func (v *pointMetrics) mostlyFailed() bool { return failedShare(v.failing) >= manyFailed }
-
-func (v *pointMetrics) mostlyStalled() bool { return stalledShare(v.stalling) >= mostlyTouched }
 
 func failureText(r *record.Row, counts map[string]int) string {
 	text := "no request completed"
@@ -135,7 +130,7 @@ func checkStalled(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 	longest := slices.MaxFunc(r.Stalls,
 		func(a, b record.Stall) int { return int((a.ToUs - a.FromUs) - (b.ToUs - b.FromUs)) })
 	return &Diagnosis{
-		Bottleneck: ServerStalled,
+		Bottleneck: serverStalled,
 		Observation: "the server sent nothing for " + unit.Format(longest.Seconds(), "s") +
 			" while requests were in flight",
 		Evidence: collected(fact("longest stall", longest.Seconds(), "s"),
@@ -153,26 +148,20 @@ func stallingRow(rows []*record.Row) *record.Row {
 	var worst *record.Row
 	most := 0.0
 	for _, r := range rows {
+		seconds := 0.0
+		for _, s := range r.Stalls {
+			seconds += s.Seconds()
+		}
+		beyondTail := map[string]float64{"p99": 0.01, "p95": 0.05, "p90": 0.1}[supportedTail(r)]
 		share := stalledShare(r)
-		if (share > beyondTail(r) || stalledTime(r) > longStall) && share >= most && len(r.Stalls) > 0 {
+		if (share > beyondTail || seconds/max(1e-6, r.Window.Seconds()) > longStall) && share >= most &&
+			len(r.Stalls) > 0 {
 			worst, most = r, share
 		}
 	}
 	return worst
 }
 
-func beyondTail(r *record.Row) float64 {
-	return map[string]float64{"p99": 0.01, "p95": 0.05, "p90": 0.1}[supportedTail(r)]
-}
-
 func stalledShare(r *record.Row) float64 {
 	return float64(r.Stalled) / float64(max(1, r.Summary.Requests.Planned))
-}
-
-func stalledTime(r *record.Row) float64 {
-	seconds := 0.0
-	for _, s := range r.Stalls {
-		seconds += s.Seconds()
-	}
-	return seconds / max(1e-6, r.Window.Seconds())
 }

@@ -38,48 +38,48 @@ func TestFailingAndStalledServers(t *testing.T) {
 		evidence string
 		response string
 	}{
-		{"stands still", func(r *record.Row) { stops(r, 100) }, ServerStalled, "sent nothing for", "", "look for a suspended process"},
-		{"dead", dies, ServerFailing, "28 connect, 4 protocol, 1 status of 42; first: EngineDeadError", "first failure, after 4.20 s", "find in the server's log why it ended"},
+		{"stands still", func(r *record.Row) { stops(r, 100) }, serverStalled, "sent nothing for", "", "look for a suspended process"},
+		{"dead", dies, serverFailing, "28 connect, 4 protocol, 1 status of 42; first: EngineDeadError", "first failure, after 4.20 s", "find in the server's log why it ended"},
 		{"refused", func(r *record.Row) {
 			dies(r)
 			r.Failure = &record.Failure{Outcome: "status", Status: 503, Error: "HTTP 503", Later: 8}
-		}, ServerFailing, "first: HTTP 503", "", "refuses this load"},
+		}, serverFailing, "first: HTTP 503", "", "refuses this load"},
 		{"rate limit", func(r *record.Row) {
 			dies(r)
 			r.Summary.Requests.Errors, r.Summary.Throughput.RequestsPerS = map[string]int{"status": 33}, 2.94
 			r.Failure = &record.Failure{Outcome: "status", Status: 429, Error: "HTTP 429 (Retry-After 1)", Later: 8}
-		}, RateLimited, "33 status of 42; first: HTTP 429 (Retry-After 1)", "requests/s completed 2.94", "keep the rate below 2.9/s"},
+		}, rateLimited, "33 status of 42; first: HTTP 429 (Retry-After 1)", "requests/s completed 2.94", "keep the rate below 2.9/s"},
 		{"one 429 among lost connections", func(r *record.Row) {
 			dies(r)
 			r.Failure = &record.Failure{Outcome: "status", Status: 429, Error: "HTTP 429", Later: 8}
-		}, ServerFailing, "first: HTTP 429", "", "refuses this load"},
+		}, serverFailing, "first: HTTP 429", "", "refuses this load"},
 		{"a wrong request", func(r *record.Row) {
 			dies(r)
 			r.Failure = &record.Failure{Outcome: "status", Status: 400, Error: "HTTP 400: max_tokens"}
-		}, ServerFailing, "max_tokens", "", "correct the row"},
-		{"time-outs", timeouts, ServerFailing, "50 timeout of 100", "", "still works on requests"},
+		}, serverFailing, "max_tokens", "", "correct the row"},
+		{"time-outs", timeouts, serverFailing, "50 timeout of 100", "", "still works on requests"},
 		{"time-outs of requests that wait", func(r *record.Row) {
 			timeouts(r)
 			r.Server.Metrics.Waiting, r.Summary.TTFT, r.Summary.Throughput.RequestsPerS = level(9), flat(5000, 9000), 2
-		}, Queueing, "", "", ""},
+		}, queueing, "", "", ""},
 		{"no file descriptor left", func(r *record.Row) {
 			dies(r)
 			r.Failure = &record.Failure{Outcome: "connect", Error: "too many open files", ClientLimit: true}
-		}, ClientLimited, "too many open files", "", "this machine's limit"},
+		}, clientLimited, "too many open files", "", "this machine's limit"},
 		{"as many as the SLO allows", func(r *record.Row) {
 			r.Summary.Requests = record.Requests{Planned: 300, Completed: 290, Failed: 10, Errors: map[string]int{"status": 10}}
 			r.Spec.SLO.Limits = []experiment.Limit{{Metric: "error_rate", Value: 0.05}}
-		}, BandwidthBoundDecode, "", "", ""},
-		{"stopped", func(r *record.Row) { stops(r, 40) }, ServerStalled, "nothing for 5.00 s", "requests in flight 20", "suspended process"},
+		}, bandwidthBoundDecode, "", "", ""},
+		{"stopped", func(r *record.Row) { stops(r, 40) }, serverStalled, "nothing for 5.00 s", "requests in flight 20", "suspended process"},
 		{"stopped, with a slow client", func(r *record.Row) {
 			stops(r, 40)
 			r.Findings = append(r.Findings, record.Finding{Code: "client_bound", Severity: record.Caution})
 			r.Summary.Lag = flat(30, 60)
-		}, ServerStalled, "", "", ""},
+		}, serverStalled, "", "", ""},
 		{"a stall that no percentile has", func(r *record.Row) {
 			stops(r, 2)
 			r.Stalls[0].ToUs = r.Stalls[0].FromUs + 1_200_000
-		}, BandwidthBoundDecode, "", "", ""},
+		}, bandwidthBoundDecode, "", "", ""},
 	} {
 		d := lastOf(as(c.change))
 		evidence := ""
@@ -100,7 +100,7 @@ func TestNothingOfAStallIsClaimed(t *testing.T) {
 			r.Summary.TTFT, r.Server.Metrics.Waiting = flat(40, 4000), &telemetry.Gauge{Mean: 2, Max: 20}
 		}
 	}
-	for touched, want := range map[int][]Bottleneck{20: {ServerStalled, BandwidthBoundDecode}, 200: {ServerStalled}} {
+	for touched, want := range map[int][]Bottleneck{20: {serverStalled, bandwidthBoundDecode}, 200: {serverStalled}} {
 		var got []Bottleneck
 		for _, d := range diagnosesOf(as(queued(touched))) {
 			got = append(got, d.Bottleneck)
@@ -116,10 +116,10 @@ func TestFailedPointsAreNotCompared(t *testing.T) {
 	more := func(r *record.Row) {
 		r.Spec.Concurrency, r.Spec.Point[0].Value, r.Summary.Throughput.OutputTokensPerS, r.Summary.TPOT = 16, "16", 1600, flat(10, 11)
 	}
-	if d := lastOf(pair(same, more)); d.Bottleneck != BatchingTradeoff {
+	if d := lastOf(pair(same, more)); d.Bottleneck != batchingTradeoff {
 		t.Errorf("%+v", d)
 	}
-	if d := lastOf(pair(dies, more)); d.Bottleneck != BandwidthBoundDecode {
+	if d := lastOf(pair(dies, more)); d.Bottleneck != bandwidthBoundDecode {
 		t.Errorf("%+v", d)
 	}
 }

@@ -2,7 +2,9 @@ package diagnosis
 
 import (
 	"slices"
+	"strings"
 
+	"bench/experiment"
 	"bench/experiment/record"
 )
 
@@ -19,15 +21,12 @@ func (v *pointMetrics) prefillShare() float64 { return v.requestsS * v.promptMs 
 
 const (
 	confirmPrefill = "repeat the row with half the input: TTFT halves, TPOT stays"
-	lessPrefill    = "shorten or share prompts (prefix caching), or add prefill compute: tensor parallelism, 8-bit weights, separate prefill GPUs"
+	lessPrefill    = "shorten or share prompts (prefix caching), or add prefill compute: " +
+		"tensor parallelism, 8-bit weights, separate prefill GPUs"
 )
 
 func checkPrefill(v *pointMetrics, all []pointMetrics) *Diagnosis {
-	d := &Diagnosis{
-		Bottleneck: ComputeBoundPrefill,
-		Confirm:    confirmPrefill,
-		Response:   lessPrefill,
-	}
+	d := &Diagnosis{Bottleneck: computeBoundPrefill, Confirm: confirmPrefill, Response: lessPrefill}
 	shorter := v.shorterInputPair(all)
 	switch share := v.prefillShare(); {
 	case share >= mostlyPrefill && (v.lateFirstToken() != nil || v.tpotLow > v.tpotHigh):
@@ -59,12 +58,12 @@ func checkDecodeBesidePrefill(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		return nil
 	}
 	return &Diagnosis{
-		Observation: "decode waits for the prefill of other requests", Bottleneck: ComputeBoundPrefill,
+		Observation: "decode waits for the prefill of other requests", Bottleneck: computeBoundPrefill,
 		Evidence: collected(atLeast("TPOT p50", v.tpot, "ms", v.tpotHigh),
 			fact("TPOT beside prefill, end of the range", v.loadedHigh, "ms"),
 			atLeast("time spent on prefill", v.prefillShare(), "share", somePrefill)),
-		Confirm:  "shorten the input, or halve " + stepBudget.of(v.engine()) + ": TPOT falls",
-		Response: "lower " + stepBudget.of(v.engine()) + ", or use separate GPUs for prefill",
+		Confirm:  "shorten the input, or halve " + stepBudget.of(engineOf(v.p.Rows[0])) + ": TPOT falls",
+		Response: "lower " + stepBudget.of(engineOf(v.p.Rows[0])) + ", or use separate GPUs for prefill",
 	}
 }
 
@@ -75,7 +74,7 @@ const (
 )
 
 func checkPrefixCache(v *pointMetrics, all []pointMetrics) *Diagnosis {
-	d := &Diagnosis{Observation: "shared prefixes are computed again for each request", Bottleneck: PrefixCacheMisses}
+	d := &Diagnosis{Observation: "shared prefixes are computed again for each request", Bottleneck: prefixCacheMisses}
 	switch {
 	case v.possibleHits >= worthCaching && v.cached < leastHits*v.possibleHits:
 		d.Evidence = collected(below("prompt tokens cached", v.cached, "share", leastHits*v.possibleHits),
@@ -97,19 +96,22 @@ func checkPrefixCache(v *pointMetrics, all []pointMetrics) *Diagnosis {
 		return nil
 	}
 	d.Beside, d.Observation = cold.name, "a warm prefix is hardly faster than a cold one"
-	d.Confirm, d.Response = oneGroup, "enable prefix caching; else use fewer groups, a larger KV cache, or one replica per group"
+	d.Confirm = oneGroup
+	d.Response = "enable prefix caching; else use fewer groups, a larger KV cache, or one replica per group"
 	d.Evidence = collected(below("TTFT p50 saved by the warm prefix", saved, "share", leastSaving*shared),
 		fact("its share of the prompt", shared, "share"),
 		below("prefix-cache hit rate", v.hitRate, "share", worthCaching))
 	if !(v.hitRate < worthCaching) {
-		d.Bottleneck, d.Missing = UnknownBottleneck, []string{"cached prompt tokens: vLLM --enable-prompt-tokens-details, SGLang --enable-cache-report"}
+		d.Bottleneck = unknownBottleneck
+		d.Missing = []string{"cached prompt tokens: vLLM --enable-prompt-tokens-details, SGLang --enable-cache-report"}
 		d.Evidence = d.Evidence[:2]
 		d.Response = "let the server report cached tokens, and run the pair again"
 	}
 	return d
 }
 
-const oneGroup = "repeat the row with one prefix group: with hits, the others were evicted; without, caching is off or prefixes differ"
+const oneGroup = "repeat the row with one prefix group: with hits, the others were evicted; " +
+	"without, caching is off or prefixes differ"
 
 func (v *pointMetrics) explainMisses(d *Diagnosis) {
 	switch {
@@ -125,10 +127,46 @@ func (v *pointMetrics) explainMisses(d *Diagnosis) {
 	case v.p.Rows[0].Sequential():
 		d.Observation = "the engine kept part of the shared prefixes only, although no two requests overlapped"
 		d.Confirm = "make the prefix more than half of the prompt: the share that is cached rises"
-		d.Response = "nothing is misrouted: llama.cpp swaps out a cached prompt if a request shares less than half of it; use longer prefixes, or a lower --parallel"
+		d.Response = "nothing is misrouted: llama.cpp swaps out a cached prompt if a request shares less than half of it; " +
+			"use longer prefixes, or a lower --parallel"
 	default:
 		d.Observation = "part of the shared prefixes is computed again; evictions are not evident"
 		d.Confirm = "repeat the row on one replica at concurrency 1: full hits, if requests were spread or overlapped"
 		d.Response = "route requests with the same prefix to the same replica; check --parallel of llama.cpp"
 	}
+}
+
+func (v *pointMetrics) shorterInputPair(all []pointMetrics) *pointMetrics {
+	const alike = 1.2 // ratio of the outputs
+	idle := func(x *pointMetrics) bool { return x.waiting < waitingSome || x.spec.Concurrency == 1 }
+	var best *pointMetrics
+	for i := range all {
+		o := &all[i]
+		same := o.s.Axis == v.s.Axis && o.p.LoadValue == v.p.LoadValue && o.spec.Variant == v.spec.Variant &&
+			o.output <= alike*v.output && v.output <= alike*o.output
+		more := v.input >= longerInput*o.input && v.computed >= o.computed+minComputed &&
+			v.ttftLow >= longerTTFT*o.ttftTop
+		if same && more && !o.unreliable() && idle(v) && idle(o) && (best == nil || o.input < best.input) {
+			best = o
+		}
+	}
+	return best
+}
+
+func (v *pointMetrics) coldPair(all []pointMetrics) *pointMetrics {
+	others := func(x *pointMetrics) []experiment.Axis {
+		return slices.DeleteFunc(slices.Clone(x.s.OtherAxes),
+			func(a experiment.Axis) bool { return strings.HasPrefix(a.Key, "prefix") })
+	}
+	has := func(x *pointMetrics, state string) bool { return x.spec.Prefix != nil && x.spec.Prefix.State == state }
+	if !has(v, "warm") {
+		return nil
+	}
+	for i := range all {
+		if o := &all[i]; has(o, "cold") && o.spec.Name == v.spec.Name && o.p.LoadValue == v.p.LoadValue &&
+			slices.Equal(others(o), others(v)) {
+			return o
+		}
+	}
+	return nil
 }

@@ -24,6 +24,8 @@ type Settings struct {
 	Basis    string    `json:"basis"`    // what the intervals rest on: repeats, or one run each
 	Text     string    `json:"text"`     // the answer in one sentence
 	Settings []Setting `json:"settings"` // in the order of the matrix
+
+	best *Setting // nil: none
 }
 
 type Setting struct {
@@ -69,7 +71,10 @@ func (a *Answer) compareSettings(m *record.Manifest, all []series.Series) {
 	for _, key := range order {
 		if g := groups[key]; len(g.Settings) > 1 && len(g.Settings) <= mostSettings && g.compare(m) {
 			a.Settings = append(a.Settings, *g)
-			a.readFirst(g)
+			isFirst := func(x Setting) bool { return x.Workload == *a.First }
+			if g.best != nil && slices.ContainsFunc(g.Settings, isFirst) { // to be read in place of one that it beats
+				a.First = &g.best.Workload
+			}
 		}
 	}
 }
@@ -92,15 +97,6 @@ func settingOf(s *series.Series) (shared, setting string, ofServer bool) {
 	}
 	return (&experiment.Spec{Name: s.Name,
 		Point: others}).Label(), strings.TrimSpace((&experiment.Spec{Point: own}).Label()), ofServer
-}
-
-// readFirst makes the best setting the workload to read first, in place of one that it beats.
-func (a *Answer) readFirst(g *Settings) {
-	i := slices.IndexFunc(g.Settings, func(x Setting) bool { return x.Workload == *a.First })
-	best := slices.IndexFunc(g.Settings, func(x Setting) bool { return x.Name == g.Best })
-	if i >= 0 && best >= 0 {
-		a.First = &g.Settings[best].Workload
-	}
 }
 
 // compare is false if no two settings have comparable points.
@@ -193,10 +189,11 @@ func (g *Settings) choose(m *record.Manifest, candidates []*Setting, slo bool) {
 			return
 		}
 	}
-	g.Best = best.Name
+	g.best, g.Best = best, best.Name
 	for _, x := range candidates {
 		if x.BeatenBy != "" {
-			x.demote()
+			x.w.unship() // it meets the SLO, but another setting is to be shipped
+			x.w.Text += "; " + x.BeatenBy + " is better"
 		}
 	}
 }
@@ -210,12 +207,6 @@ func beats(changes []Change, slo bool) bool {
 	}
 	leans := slices.ContainsFunc(changes, func(c Change) bool { return c.leans() })
 	return has(changes, Better) && !has(changes, Worse) && !leans
-}
-
-// demote takes the star from a setting: it meets the SLO, but another setting is to be shipped.
-func (x *Setting) demote() {
-	x.w.unship()
-	x.w.Text += "; " + x.BeatenBy + " is better"
 }
 
 func (w *Workload) unship() {
@@ -241,8 +232,7 @@ func (g *Settings) say(slo bool) {
 	case g.Best != "" && g.Best == g.First:
 		g.Text = "best: " + g.Best + ", the first"
 	case g.Best != "":
-		i := slices.IndexFunc(g.Settings, func(x Setting) bool { return x.Name == g.Best })
-		g.Text = "best: " + g.Settings[i].Text
+		g.Text = "best: " + g.best.Text
 	case !g.OfServer:
 		g.Text = "compared with " + g.First
 	case slo && !slices.ContainsFunc(g.Settings, func(x Setting) bool { return x.w.Verdict == stats.Pass }):

@@ -122,7 +122,7 @@ func expectations(m *record.Manifest, series []series.Series, diagnoses []Diagno
 	return append(out, rows...)
 }
 
-func notMeasured(m *record.Manifest, series []series.Series, missing []string) []string {
+func notMeasured(m *record.Manifest, all []series.Series, missing []string) []string {
 	out := []string{"answer quality: only speed was measured"}
 	add := func(what, why string) {
 		if text := what + ": " + why; why != "" && !slices.Contains(out, text) {
@@ -142,26 +142,21 @@ func notMeasured(m *record.Manifest, series []series.Series, missing []string) [
 		add(id, "planned, no result")
 	}
 	const notCollected = "not collected"
-	for i := range series {
-		for j := range series[i].Points {
-			for _, r := range series[i].Points[j].Rows {
-				add("roofline", r.NoRoofline)
-				if u := r.Server.Metrics; u == nil {
-					add("server metrics", notCollected)
-				} else {
-					add("server metrics", u.Missing)
-				}
-				if u := r.GPU; u == nil {
-					add("GPU metrics", notCollected)
-				} else {
-					add("GPU metrics", u.Missing)
-				}
-				if r.NoCost == verdict.NoPrice {
-					add("cost", r.NoCost)
-				}
-			}
+	eachRow(all, func(_ *series.Point, r *record.Row) {
+		add("roofline", r.NoRoofline)
+		server, gpu := notCollected, notCollected
+		if u := r.Server.Metrics; u != nil {
+			server = u.Missing
 		}
-	}
+		if u := r.GPU; u != nil {
+			gpu = u.Missing
+		}
+		add("server metrics", server)
+		add("GPU metrics", gpu)
+		if r.NoCost == verdict.NoPrice {
+			add("cost", r.NoCost)
+		}
+	})
 	add("not specified in [target]", strings.Join(m.Unspecified, ", "))
 	return out
 }

@@ -37,11 +37,15 @@ func (a *Answer) tune(m *record.Manifest, all []series.Series) {
 	t.note()
 	a.Tune, a.NotMet = t, []NotMet{}
 	var first *Workload
+	highest := math.Inf(-1) // load of a confirmation that passed
 	for i := range a.Workloads {
 		w := &a.Workloads[i]
-		s := &all[w.Series]
-		if s.Points[0].Rows[0].Spec.Variant == t.Best && (first == nil || w.higher(first, all)) {
-			first, a.First = w, &i
+		s, load := &all[w.Series], -1.0
+		if w.Verdict == stats.Pass {
+			load = requested(s, w.point(s))
+		}
+		if s.Points[0].Rows[0].Spec.Variant == t.Best && load > highest {
+			first, a.First, highest = w, &i, load
 		}
 	}
 	for i := range a.Workloads {
@@ -58,15 +62,6 @@ func (a *Answer) tune(m *record.Manifest, all []series.Series) {
 	case first.Verdict != stats.Pass && first.Verdict != "":
 		a.NotMet = append(a.NotMet, NotMet{Why: "tune: the best setting has no PASS: " + t.Text})
 	}
-}
-
-// higher prefers the confirmation that passed at the highest load.
-func (w *Workload) higher(than *Workload, all []series.Series) bool {
-	if (w.Verdict == stats.Pass) != (than.Verdict == stats.Pass) {
-		return w.Verdict == stats.Pass
-	}
-	return w.Verdict == stats.Pass && requested(&all[w.Series], w.point(&all[w.Series])) >
-		requested(&all[than.Series], than.point(&all[than.Series]))
 }
 
 // Name is a setting by the values of its knobs: "8192/128".

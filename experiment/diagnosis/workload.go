@@ -22,7 +22,7 @@ const (
 	LeadNone     = "NO POINT MEETS THE SLO" // the lowest load misses it, or every point does
 	LeadMeasured = "MEASURED"               // no SLO
 	LeadMet      = "SLO MET"                // by live traffic, or by a setting that another one beats
-	LeadMissed   = "SLO MISSED"             // by live traffic
+	leadMissed   = "SLO MISSED"             // by live traffic
 	// a single user meets the SLO: what the healthy server does, not a load to ship
 	LeadBaseline = "BASELINE"
 )
@@ -267,8 +267,8 @@ func looksFine(p *series.Point) bool {
 func (a *answering) limitAt(j int) *Limit {
 	p := &a.s.Points[j]
 	l := &Limit{Point: j, Load: p.Load, Metric: worst(p).Metric, Text: p.Load + " " + a.Points[j].Text}
-	if d := firstAt(a.diagnoses, a.Series, j); d != nil && d.Bottleneck != UnknownBottleneck &&
-		d.Bottleneck != NoBottleneck {
+	if d := firstAt(a.diagnoses, a.Series, j); d != nil && d.Bottleneck != unknownBottleneck &&
+		d.Bottleneck != noBottleneck {
 		l.Bottleneck = d.Bottleneck
 		l.Text += " (" + d.Bottleneck.Name() + ")"
 	}

@@ -15,9 +15,7 @@ import (
 // requests at once, cold starts, or caps.
 func Key(s *experiment.Spec) (key string, load float64, ok bool) {
 	axis, others := experiment.LoadAxis(s)
-	if load = float64(s.Concurrency); axis == "rate" {
-		load = float64(s.Rate)
-	}
+	load = loadOn(axis, s)
 	capped := axis == "concurrency" && s.Open() // a higher cap lets requests wait less
 	ok = s.Search == nil && s.Varies(axis) && !capped && !math.IsInf(load, 0) && !s.IsColdStart()
 	return fmt.Sprintf("%q %q %q %q", s.Name, axis, others, s.Variant), load, ok
@@ -32,7 +30,7 @@ func CertainMiss(r *record.Row) bool {
 func LoadName(s *experiment.Spec) string {
 	axis, _ := experiment.LoadAxis(s)
 	_, load, _ := Key(s)
-	return (&Series{Axis: axis}).loadName(load)
+	return loadName(axis, load)
 }
 
 // AddSkipped gives each series the loads that the plan skipped. A knee or a saturation that it lacks may lie there.

@@ -80,17 +80,6 @@ func (t *Twin) cache() float64 {
 	return math.Inf(1)
 }
 
-// goBeyond widens an answer beyond the probes: at low loads nobody sees whether a large batch shares the compute with
-// its prompts, as the model has it, and where the KV cache is full.
-func (t *Twin) goBeyond(q twin.Question) {
-	if t.model.Step != nil {
-		apart := t.model
-		apart.Step = nil
-		t.answer.High = max(t.answer.High, apart.Highest(q))
-	}
-	t.answer.Outside = cmp.Or(t.answer.Outside, t.fullCache(q))
-}
-
 // fullCache is why the extrapolation ends before the twin's limit; empty: it does not.
 func (t *Twin) fullCache(q twin.Question) string {
 	const full, deviations = 0.9, 2

@@ -1,7 +1,6 @@
 package series
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -90,16 +89,24 @@ func follow(v *record.Verdict, higher []float64, byLoad map[float64][]*record.Ro
 	for _, load := range higher {
 		word, end := onLimit(byLoad[load], v)
 		if word == stats.Pass {
-			*v = record.Verdict{Metric: v.Metric, Class: v.Class, Limit: v.Limit, Unit: v.Unit, Value: v.Value,
-				Verdict: word, Interval: &stats.Interval{Lo: v.Interval.Lo, Hi: min(v.Interval.Hi, end)},
-				Confidence: v.Confidence, Observed: v.Observed, Higher: load, Why: fmt.Sprintf(
-					"passes at the higher load %s; by its own requests alone %s", unit.Brief(load, 4),
-					verdict.EndsText(*v.Interval))}
+			*v = narrowed(v, word, stats.Interval{Lo: v.Interval.Lo, Hi: min(v.Interval.Hi, end)},
+				"passes at the higher load "+unit.Brief(load, 4))
+			v.Higher = load
 		}
 		if word != stats.Undecided {
 			return
 		}
 	}
+}
+
+// narrowed is the verdict on a limit by more than a row's own requests.
+func narrowed(v *record.Verdict, word stats.Verdict, iv stats.Interval, why string) record.Verdict {
+	own := "none"
+	if v.Interval != nil {
+		own = verdict.EndsText(*v.Interval)
+	}
+	return record.Verdict{Metric: v.Metric, Class: v.Class, Limit: v.Limit, Unit: v.Unit, Value: v.Value, Verdict: word,
+		Interval: &iv, Confidence: v.Confidence, Observed: v.Observed, Why: why + "; by its own requests alone " + own}
 }
 
 // onLimit is PASS if the longest repeats of a load pass a limit, with intervals that a lower load's value is not above,
@@ -177,13 +184,8 @@ func narrow(v *record.Verdict, t *record.Twin, load float64) {
 	case !(widest.Hi <= v.Limit):
 		return
 	}
-	own := "none"
-	if v.Interval != nil {
-		own = verdict.EndsText(*v.Interval)
-	}
-	*v = record.Verdict{Metric: v.Metric, Limit: v.Limit, Unit: v.Unit, Value: v.Value, Verdict: word, Interval: &iv,
-		Confidence: v.Confidence, Observed: v.Observed, Twin: true, Why: fmt.Sprintf(
-			"%s ms by the twin of all loads; by its own requests alone %s", verdict.EndsText(iv), own)}
+	*v = narrowed(v, word, iv, verdict.EndsText(iv)+" ms by the twin of all loads")
+	v.Twin = true
 	if widest != iv {
 		v.Disturbed = &widest
 	}

@@ -59,13 +59,13 @@ type Point struct {
 }
 
 // pointOf joins the repeats of one load. It sorts rows by repeat.
-func (s *Series) pointOf(rows []*record.Row) Point {
+func pointOf(axis string, rows []*record.Row) Point {
 	slices.SortFunc(rows, func(a, b *record.Row) int { return cmp.Compare(a.Spec.Repeat, b.Spec.Repeat) })
-	p := Point{Rows: rows, LoadValue: s.load(rows[0]), Valid: true}
-	p.Load = s.loadName(p.LoadValue)
-	if mean, ok := inFlight(rows); ok && s.Axis == "concurrency" {
+	p := Point{Rows: rows, LoadValue: loadOn(axis, &rows[0].Spec), Valid: true}
+	p.Load = loadName(axis, p.LoadValue)
+	if mean, ok := inFlight(rows); ok && axis == "concurrency" {
 		p.LoadValue = mean
-		p.Load = fmt.Sprintf("%s %s (requested %d)", s.Axis, unit.Brief(mean, 3), rows[0].Spec.Concurrency)
+		p.Load = fmt.Sprintf("%s %s (requested %d)", axis, unit.Brief(mean, 3), rows[0].Spec.Concurrency)
 	}
 	if rows[0].Spec.IsColdStart() {
 		p.Load = "cold starts"
@@ -180,9 +180,8 @@ func (p *Point) FiniteLoad() (load float64, ok bool) {
 }
 
 func (p *Point) Completed() int {
-	rows := longest(p.Rows)
-	least := rows[0].Summary.Requests.Completed
-	for _, r := range rows {
+	least := math.MaxInt
+	for _, r := range p.Shown() {
 		least = min(least, r.Summary.Requests.Completed)
 	}
 	return least

@@ -28,37 +28,37 @@ func (s *Series) addPublished() {
 		}
 	}
 	for i := range s.Points {
-		if p := &s.Points[i]; p.comparable() {
-			p.Published = p.beside(published.Near(p.setup()), p == highest)
+		p := &s.Points[i]
+		if q, ok := p.setup(); ok {
+			p.Published = p.beside(published.Near(q), p == highest)
 		}
 	}
 }
 
 const mostScatter = 0.25
 
-func (p *Point) comparable() bool {
-	row := longest(p.Rows)[0]
-	in, out := row.Lengths.PromptTokens, row.Lengths.OutputTokens
-	return p.Valid && row.Roofline != nil && !row.Spec.IsColdStart() && oneLength(in) && oneLength(out) &&
-		row.Roofline.Cached <= published.Tolerance*in.Mean
-}
-
 func oneLength(s *stats.Summary) bool { return s != nil && s.Mean > 0 && s.Std <= mostScatter*s.Mean }
 
-func (p *Point) setup() published.Query {
-	rows := longest(p.Rows)
+// setup is what published figures are looked up by; false: no figure is comparable.
+func (p *Point) setup() (q published.Query, ok bool) {
+	rows := p.Shown()
 	row, r := rows[0], rows[0].Roofline
-	q := published.Query{Model: r.Model, Precision: cmp.Or(r.Weights, r.Precision), GPU: r.Hardware, GPUs: r.GPUs,
-		Input: row.Lengths.PromptTokens.Mean, Output: row.Lengths.OutputTokens.Mean}
+	in, out := row.Lengths.PromptTokens, row.Lengths.OutputTokens
+	if !p.Valid || r == nil || row.Spec.IsColdStart() || !oneLength(in) || !oneLength(out) ||
+		r.Cached > published.Tolerance*in.Mean {
+		return q, false
+	}
+	q = published.Query{Model: r.Model, Precision: cmp.Or(r.Weights, r.Precision), GPU: r.Hardware, GPUs: r.GPUs,
+		Input: in.Mean, Output: out.Mean}
 	q.Concurrency, _ = inFlight(rows)
 	if m := row.Server.Metrics; m != nil {
 		q.Engine = m.Engine
 	}
-	return q
+	return q, true
 }
 
 func (p *Point) beside(figures []published.Figure, highest bool) *Published {
-	rows := longest(p.Rows)
+	rows := p.Shown()
 	own := &Published{TTFTMs: median(percentiles(rows, "", "ttft_from_send")), TPOTMs: median(p.TPOT)}
 	own.Concurrency, _ = inFlight(rows)
 	if p.OutputTokensPerSPerGPU != nil {

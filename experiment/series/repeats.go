@@ -52,7 +52,7 @@ func (s *Series) draw(rng *rand.Rand) Series {
 		for j := range rows {
 			rows[j] = s.Points[i].Rows[rng.IntN(len(rows))]
 		}
-		out.Points[i] = s.pointOf(rows)
+		out.Points[i] = pointOf(s.Axis, rows)
 		out.Points[i].Valid = s.Points[i].Valid // an invalid point stays invalid, whichever repeats are drawn
 		if slices.ContainsFunc(s.Points[i].Rows, func(r *record.Row) bool { return r.Spec.Added > 0 }) {
 			out.Points[i].SLO = s.Points[i].SLO // the verdict is the longest repeat's, drawn or not

@@ -77,13 +77,6 @@ func futile(rows []*record.Row) bool {
 	})
 }
 
-func duration(rows []*record.Row) (sum time.Duration) {
-	for _, r := range rows {
-		sum += r.Took()
-	}
-	return sum
-}
-
 func probes(k *experiment.Search, rows []*record.Row) []stats.Probe {
 	out := make([]stats.Probe, len(rows))
 	for i, r := range rows {
@@ -105,7 +98,7 @@ func probe(k *experiment.Search, r *record.Row) stats.Probe {
 		return p
 	}
 	if k.Goal == experiment.GoalSaturation {
-		p.Verdict, p.Log = saturated(r), behind(r)
+		p.Verdict, p.Log = saturated(r), math.Log(keepsUp/completed(r)) // above 0 the server is behind
 	} else {
 		byLimits(&p, r)
 	}
@@ -193,9 +186,6 @@ func completed(r *record.Row) float64 {
 	return r.Summary.Throughput.RequestsPerS * r.Summary.DurationS / n
 }
 
-// behind is how far the server is from keeping up, as a probe's Log: above 0 it is behind.
-func behind(r *record.Row) float64 { return math.Log(keepsUp / completed(r)) }
-
 func keptUp(r *record.Row) stats.Verdict {
 	switch share := completed(r); {
 	case math.IsNaN(share):
@@ -212,8 +202,12 @@ func keptUp(r *record.Row) stats.Verdict {
 func SearchResult(k *experiment.Search, s *experiment.Spec, rows []*record.Row, t *Twin, beat float64,
 	again bool) record.Found {
 	_, others := experiment.LoadAxis(s)
-	f := record.Found{Name: s.Name, Others: others, Variant: s.Variant, Search: *k, Probes: len(rows),
-		TookS: duration(rows).Seconds()}
+	f := record.Found{Name: s.Name, Others: others, Variant: s.Variant, Search: *k, Probes: len(rows)}
+	var took time.Duration
+	for _, r := range rows {
+		took += r.Took()
+	}
+	f.TookS = took.Seconds()
 	close := true
 	if len(rows) > 0 {
 		shown := probes(k, rows)

@@ -60,7 +60,10 @@ func foundText(f *record.Found, rows []*record.Row) string {
 	}
 	switch f.State {
 	case "searching":
-		return what + " is not found yet" + soFar(f)
+		if what += " is not found yet"; f.Low == nil && f.High == nil {
+			return what
+		}
+		return what + ": so far it" + between(f)
 	case "unprobed":
 		return what + between(f) + " by the stored probes; run the search again for a closer answer"
 	case "budget":
@@ -137,13 +140,6 @@ func budgetText(f *record.Found, rows []*record.Row) string {
 	factor := math.Pow(width/float64(k.Tolerance), 2)
 	return fmt.Sprintf("; %s spent at a width of %.0f %%; %s takes about %s", spent, 100*width, k.Tolerance,
 		unit.Clock(time.Duration(f.TookS*factor*float64(time.Second))))
-}
-
-func soFar(f *record.Found) string {
-	if f.Low == nil && f.High == nil {
-		return ""
-	}
-	return ": so far it" + between(f)
 }
 
 func whyUndecided(rows []*record.Row) string {

@@ -119,10 +119,11 @@ func newSeries(rows []*record.Row) Series {
 	}
 	byLoad := map[float64][]*record.Row{}
 	for _, r := range rows {
-		byLoad[s.load(r)] = append(byLoad[s.load(r)], r)
+		load := loadOn(s.Axis, &r.Spec)
+		byLoad[load] = append(byLoad[load], r)
 	}
 	for _, repeats := range byLoad {
-		s.Points = append(s.Points, s.pointOf(repeats))
+		s.Points = append(s.Points, pointOf(s.Axis, repeats))
 	}
 	slices.SortFunc(s.Points, func(a, b Point) int { return cmp.Compare(a.LoadValue, b.LoadValue) })
 	for i := range s.Points {
@@ -137,23 +138,20 @@ func newSeries(rows []*record.Row) Series {
 	return s
 }
 
-func (s *Series) load(r *record.Row) float64 {
-	if s.Axis == "rate" {
-		return float64(r.Spec.Rate)
-	}
-	return float64(r.Spec.Concurrency)
+func loadOn(axis string, s *experiment.Spec) float64 {
+	return (&experiment.Search{Axis: axis}).LoadOf(s)
 }
 
-func (s *Series) loadName(load float64) string {
+func loadName(axis string, load float64) string {
 	switch {
 	case load == 0: // of another tool's file
 		return "load not reported"
 	case math.IsInf(load, 1):
-		return s.Axis + " inf"
-	case s.Axis == "rate":
-		return s.Axis + " " + strconv.FormatFloat(load, 'g', 4, 64) + "/s"
+		return axis + " inf"
+	case axis == "rate":
+		return axis + " " + strconv.FormatFloat(load, 'g', 4, 64) + "/s"
 	}
-	return s.Axis + " " + strconv.FormatFloat(load, 'g', -1, 64)
+	return axis + " " + strconv.FormatFloat(load, 'g', -1, 64)
 }
 
 // headline is the highest load within the SLO, else the valid point of the highest throughput, else of all.
@@ -260,7 +258,7 @@ func (s *Series) classesOf(p *Point) []Point {
 		if len(rows) == 0 {
 			continue
 		}
-		own := s.pointOf(rows)
+		own := pointOf(s.Axis, rows)
 		own.Class, own.Load, own.LoadValue, own.Valid, own.Findings = c.Name, p.Load, p.LoadValue, p.Valid, nil
 		out = append(out, own)
 	}

@@ -63,7 +63,7 @@ func noisyCurve(loads []float64, truth func(float64) float64, noise float64, rep
 			rows[i].Spec.Concurrency = int(x)
 			rows[i].Summary.Throughput.OutputTokensPerS = truth(x) * math.Exp(noise*rng.NormFloat64())
 		}
-		s.Points = append(s.Points, s.pointOf(rows))
+		s.Points = append(s.Points, pointOf(s.Axis, rows))
 	}
 	return s
 }

@@ -172,7 +172,7 @@ func (t *Twin) leaveOutDisturbed() {
 		worst, slowest := -1, record.Disturbed{}
 		least, own := far, t.model
 		for i := range t.trials {
-			if t.slower(&t.model, i).log < far/2 || !t.higher(i) {
+			if t.slower(&t.model, i).log < far/2 || !slices.ContainsFunc(t.trials, func(x twin.Trial) bool { return x.Load > t.trials[i].Load }) {
 				continue
 			}
 			m, err := twin.Fit(slices.Delete(slices.Clone(t.trials), i, i+1), t.slots)
@@ -216,10 +216,6 @@ func (t *Twin) slower(m *twin.Model, i int) (worst slowness) {
 		}
 	}
 	return worst
-}
-
-func (t *Twin) higher(i int) bool {
-	return slices.ContainsFunc(t.trials, func(x twin.Trial) bool { return x.Load > t.trials[i].Load })
 }
 
 func (t *Twin) Limit(s *experiment.Spec) (err error) {

@@ -34,9 +34,17 @@ func (t *Twin) Ask(k *experiment.Search) {
 	}
 	t.answer = t.model.Operating(t.trials, q)
 	t.answer.Outside = cmp.Or(t.nearFull(t.answer.Best), t.answer.Outside)
-	if k.Gentle {
-		t.goBeyond(q)
+	if !k.Gentle {
+		return
 	}
+	// At low loads nobody sees whether a large batch shares the compute with its prompts, as the model has it, and where
+	// the KV cache is full.
+	if t.model.Step != nil {
+		apart := t.model
+		apart.Step = nil
+		t.answer.High = max(t.answer.High, apart.Highest(q))
+	}
+	t.answer.Outside = cmp.Or(t.answer.Outside, t.fullCache(q))
 }
 
 // nearFull is why the twin knows nothing at a load; empty: it does.

@@ -17,12 +17,6 @@ type Trial struct {
 	Filling  bool // its window is too short to show the load's steady state
 }
 
-// errTooFew: the rows have too few responses to fit a model.
-var errTooFew = errors.New("too few responses of several tokens")
-
-// errNoTimes: no decoding takes time, as where responses arrive all at once.
-var errNoTimes = errors.New("decoding takes no time")
-
 const fewestResponses = 30
 
 // Fit finds the model that serves the requests of the trials as they were served, without failed ones. sequences is the
@@ -45,7 +39,7 @@ func Fit(trials []Trial, sequences int) (Model, error) {
 			ends[i] = len(rows)
 		}
 		if len(rows) < fewestResponses {
-			return Model{}, errTooFew
+			return Model{}, errors.New("too few responses of several tokens")
 		}
 		if free == 0 {
 			beside = besidePrompts(rows)
@@ -57,7 +51,7 @@ func Fit(trials []Trial, sequences int) (Model, error) {
 		}
 	}
 	if best.Base+best.PerSequence+best.PerContextToken <= 0 {
-		return Model{}, errNoTimes
+		return Model{}, errors.New("decoding takes no time") // as where responses arrive all at once
 	}
 	best.SpeedError = speedError(ratios)
 	parts := best.withoutTenths(fitted, until)
@@ -141,12 +135,15 @@ func speedError(ratios []float64) float64 {
 // stepTimes is the least-squares fit with no negative times, robust against answers that other things delayed (Huber's
 // weights). PerContextToken is in it only if it makes the fit clearly better: the batch and its context rise together.
 func stepTimes(rows []decoding) (Model, float64) {
-	without, loss := leastSquares(rows, [4]bool{true, true, false, true})
-	with, less := leastSquares(rows, [4]bool{true, true, true, true})
-	if x := without; !(with[2] > 0 && less < clearly*loss) {
-		return Model{Base: x[0], PerSequence: x[1], PerPrefillToken: x[3]}, loss
+	x, loss := leastSquares(rows, [4]bool{true, true, false, true})
+	if with, less := leastSquares(rows, [4]bool{true, true, true, true}); with[2] > 0 && less < clearly*loss {
+		x, loss = with, less
 	}
-	return Model{Base: with[0], PerSequence: with[1], PerContextToken: with[2], PerPrefillToken: with[3]}, less
+	return modelOf(x), loss
+}
+
+func modelOf(x [4]float64) Model {
+	return Model{Base: x[0], PerSequence: x[1], PerContextToken: x[2], PerPrefillToken: x[3]}
 }
 
 func leastSquares(rows []decoding, used [4]bool) (x [4]float64, loss float64) {
@@ -261,7 +258,7 @@ func (m *Model) withoutTenths(rows []decoding, ends []int) (out [tenths]Model) {
 			begin = end
 		}
 		x, _ := leastSquares(rest, used)
-		out[g] = Model{Base: x[0], PerSequence: x[1], PerContextToken: x[2], PerPrefillToken: x[3]}
+		out[g] = modelOf(x)
 	}
 	return out
 }

@@ -9,7 +9,7 @@ import (
 // limits adds what the waits show: the front end, the sequences at most, and the tokens of a step.
 func (m Model) limits(trials []Trial, sequences int) Model {
 	better := 0.3 // a limit that does not hold fits a little better by chance
-	n, held := mostRunning(trials)
+	n, held := MostRunning(trials)
 	if n > sequences { // one of several servers behind an address reports its own
 		sequences = 0
 	}
@@ -47,15 +47,9 @@ func (m Model) limits(trials []Trial, sequences int) Model {
 	return best
 }
 
-// MostRunning is the largest number of requests that decoded at once, for at least a second in all.
-func MostRunning(trials []Trial) int {
-	n, _ := mostRunning(trials)
-	return n
-}
-
-// mostRunning is the largest number of requests between first and last token for at least a second in all. held: they
+// MostRunning is the largest number of requests between first and last token for at least a second in all. held: they
 // are at it for long, as a limit holds them there; without one the largest numbers are rare.
-func mostRunning(trials []Trial) (n int, held bool) {
+func MostRunning(trials []Trial) (n int, held bool) {
 	const least, longer = 1, 1.5 // s; times as long as at the two numbers below
 	at := map[int]float64{}
 	for i := range trials {

@@ -154,12 +154,8 @@ func (m *Model) Percentiles(t *Trial, limits []Limit) []float64 {
 // Measured is a trial's own percentile, and the standard error of its logarithm by sections of the window.
 func (t *Trial) Measured(l Limit) (value, err float64) {
 	v := values(intended(t.Requests), t.Requests, l.Metric)
-	even := make([]float64, len(v))
-	for i := range even {
-		even[i] = 1
-	}
 	all := sections(v)
-	return ranked(all[0], l.P), sectionError(all, sections(even), l.P)
+	return ranked(all[0], l.P), sectionError(all, sections(slices.Repeat([]float64{1}, len(v))), l.P)
 }
 
 // correction is ln(server ÷ twin) as a function of ln(load): a Gaussian process through the residuals, whose amplitude
@@ -267,6 +263,5 @@ func middleError(residuals []Residual) float64 {
 	for _, r := range residuals {
 		all = append(all, r.Error)
 	}
-	slices.Sort(all)
-	return all[len(all)/2]
+	return median(all)
 }

@@ -1,6 +1,7 @@
 package twin
 
 import (
+	"cmp"
 	"container/list"
 	"math"
 )
@@ -56,14 +57,8 @@ type server struct {
 }
 
 func newServer(m *Model, out []Request, cacheTokens int) *server {
-	s := &server{m: m, out: out, most: m.MaxSequences, budget: m.MaxStepTokens, cache: cache{most: cacheTokens}}
-	if s.most == 0 {
-		s.most = math.MaxInt
-	}
-	if s.budget == 0 {
-		s.budget = math.MaxInt
-	}
-	return s
+	return &server{m: m, out: out, most: cmp.Or(m.MaxSequences, math.MaxInt), budget: cmp.Or(m.MaxStepTokens, math.MaxInt),
+		cache: cache{most: cacheTokens}}
 }
 
 // begins is when the next step begins; +Inf: nothing is to be done.

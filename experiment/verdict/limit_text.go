@@ -15,14 +15,18 @@ import (
 
 // TextOfLimit is a limit for people: "TTFT p95 ≤ 500 ms", "output tok/s ≥ 50", "≤ 2 USD per million output tokens".
 func TextOfLimit(key, class string, limit float64, u string) string {
-	sign := "≤"
-	if strings.HasPrefix(key, "min_") {
-		sign = "≥"
-	}
+	sign := signOf(key)
 	if u == "usd" {
 		return strings.TrimSpace(fmt.Sprintf("%s %s %s", sign, limitFigure(limit, u), inClass(class)))
 	}
 	return fmt.Sprintf("%s %s %s", LimitName(key, class), sign, limitFigure(limit, u))
+}
+
+func signOf(key string) string {
+	if strings.HasPrefix(key, "min_") {
+		return "≥"
+	}
+	return "≤"
 }
 
 func LimitText(v *record.Verdict) string { return TextOfLimit(v.Metric, v.Class, v.Limit, v.Unit) }
@@ -99,18 +103,18 @@ func ResultText(v *record.Verdict) string {
 		quoted := record.Percentile{Repeats: record.Repeats{Median: *v.Value}, CI95: *v.Interval}
 		value = strings.TrimSpace(value + " " + quoted.Within())
 	}
-	name, sign := LimitName(v.Metric, ""), "≤"
-	if atLeast(*v) {
-		sign = "≥"
-	}
 	open := ""
-	if v.Verdict == stats.Undecided {
-		if why := slices.DeleteFunc([]string{Lean(v), needText(v)},
-			func(s string) bool { return s == "" }); len(why) > 0 {
-			open = " (" + strings.Join(why, ", ") + ")"
-		}
+	if why := opening(v); v.Verdict == stats.Undecided && why != "" {
+		open = " (" + why + ")"
 	}
-	return strings.Join([]string{name, value, sign, limitFigure(v.Limit, v.Unit), string(v.Verdict)}, " ") + open
+	return strings.Join([]string{LimitName(v.Metric, ""), value, signOf(v.Metric), limitFigure(v.Limit, v.Unit),
+		string(v.Verdict)}, " ") + open
+}
+
+// opening is how an open verdict leans, and what decides it; empty if nothing is known of either.
+func opening(v *record.Verdict) string {
+	known := slices.DeleteFunc([]string{Lean(v), needText(v)}, func(s string) bool { return s == "" })
+	return strings.Join(known, ", ")
 }
 
 // Deciding returns the limit that keeps the rows from a PASS: the most exceeded, one that a finding leaves open, or the
@@ -164,14 +168,7 @@ func ShortReason(v record.Verdict) string {
 	case v.Verdict == stats.Fail:
 		return MissText(&v)
 	}
-	name, lean, need := LimitName(v.Metric, v.Class), Lean(&v), needText(&v)
-	switch {
-	case lean != "" && need != "":
-		return name + " " + lean + ", " + need
-	case lean == "" && need == "":
-		return name + " undecided"
-	}
-	return name + " " + lean + need
+	return LimitName(v.Metric, v.Class) + " " + cmp.Or(opening(&v), "undecided")
 }
 
 // EachLimit is the verdict on each limit over several rows, in the order of the SLO: that of the row that is worst.

@@ -82,7 +82,11 @@ func (e *Measured) derive(t experiment.Target, b record.RooflineSource) {
 	if b.Missing() == "" {
 		seen = record.ObserveDecoding(e.Records, e.Window).Speculated(e.Speculation)
 	}
-	e.Roofline, e.NoRoofline = b.Of(&e.Summary, seen, t, e.engine())
+	engine := ""
+	if m := e.Server.Metrics; m != nil {
+		engine = m.Engine
+	}
+	e.Roofline, e.NoRoofline = b.Of(&e.Summary, seen, t, engine)
 	e.Little = record.LittlesLaw(e.Records, e.Window)
 	e.Selftest = e.Selftest.For(check.ClientLoad(&e.Summary))
 	e.Failure = record.FirstFailure(e.Records)
@@ -93,13 +97,6 @@ func (e *Measured) replicaOf(r *record.Record) string {
 		return ""
 	}
 	return e.Server.Replicas[*r.Endpoint].Endpoint
-}
-
-func (e *Measured) engine() string {
-	if m := e.Server.Metrics; m != nil {
-		return m.Engine
-	}
-	return ""
 }
 
 func (e *Measured) judge(t experiment.Target) []record.Verdict {
@@ -128,10 +125,6 @@ func (e *Measured) judgedWindow() []*record.Record {
 
 func filter(records []*record.Record, keep func(*record.Record) bool) []*record.Record {
 	return slices.DeleteFunc(slices.Clone(records), func(r *record.Record) bool { return !keep(r) })
-}
-
-func interrupted(window []*record.Record) bool {
-	return slices.ContainsFunc(window, func(r *record.Record) bool { return r.Outcome == "cancelled" })
 }
 
 type question struct {
@@ -248,22 +241,18 @@ func Unjudged(r *record.Row, why string) {
 func (e *Measured) again(stored *record.Row, t experiment.Target, b record.RooflineSource) *record.Row {
 	e.Classes = nil // Conclude fills the map
 	e.Conclude(t, b)
-	if stored.Observed {
-		e.keepRecorded(stored)
+	if !stored.Observed {
+		return e.Row
 	}
-	return e.Row
-}
-
-// keepRecorded keeps what the recorder of live traffic found, which no request shows.
-func (e *Measured) keepRecorded(stored *record.Row) {
 	again := slices.Clone(e.Findings)
-	for _, f := range stored.Findings {
+	for _, f := range stored.Findings { // what the recorder of live traffic found, which no request shows
 		if !check.IsCode(f.Code) && !slices.ContainsFunc(again,
 			func(x record.Finding) bool { return x.Code == f.Code }) {
 			e.Findings = append(e.Findings, f)
 		}
 	}
 	record.SortFindings(e.Findings)
+	return e.Row
 }
 
 // NoPrice is the reason of a row without a price. It holds for every row of a run.

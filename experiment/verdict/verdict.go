@@ -36,7 +36,7 @@ func (e *Measured) judgeLimit(q question, window []*record.Record, s *record.Sum
 	switch {
 	case len(own) == 0:
 		decide(&v, stats.Undecided, "no request in the window")
-	case interrupted(own):
+	case slices.ContainsFunc(own, func(r *record.Record) bool { return r.Outcome == "cancelled" }):
 		decide(&v, stats.Undecided, "the row was interrupted")
 	case l.Metric == "error_rate" && (l.Value == 0 || l.Value >= 1):
 		judgeCertainErrors(&v, l, own)
@@ -45,7 +45,7 @@ func (e *Measured) judgeLimit(q question, window []*record.Record, s *record.Sum
 		if v.Need > 0 {
 			// some lack the metric
 			v.Need = int(math.Ceil(float64(v.Need) * float64(len(own)) / float64(max(1, v.Observed))))
-			v.NeedS = needSeconds(v.Need, own)
+			v.NeedS = float64(v.Need) * record.ArrivalsUs(own) / 1e6 / float64(max(1, len(own)-1))
 		}
 		if q.class != "" && v.Need > 0 { // in requests of the row
 			v.Need = int(math.Ceil(float64(v.Need) * float64(len(window)) / float64(len(own))))
@@ -97,10 +97,6 @@ func showsStays(window []*record.Record) bool {
 		}
 	}
 	return record.ArrivalsUs(window) >= stays*longest*record.UsPerMs
-}
-
-func needSeconds(need int, window []*record.Record) float64 {
-	return float64(need) * record.ArrivalsUs(window) / 1e6 / float64(max(1, len(window)-1))
 }
 
 func (e *Measured) judgeAt(v *record.Verdict, q question, window []*record.Record, confidence float64) {

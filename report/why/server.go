@@ -18,7 +18,7 @@ func knownLimits(a, b *Side) {
 			a.Model = m
 		}
 	}
-	if twin.MostRunning(a.trials()) <= b.Model.MaxSequences {
+	if n, _ := twin.MostRunning(a.trials()); n <= b.Model.MaxSequences {
 		adopt(func(m *twin.Model) *int { return &m.MaxSequences })
 	}
 	adopt(func(m *twin.Model) *int { return &m.MaxStepTokens })
