@@ -80,7 +80,7 @@ func (s *InOrder) DecideShare(limit, confidence float64) Decision {
 // within is by counts; of bounded values whose interval ends, it takes the logarithm of the percentile for normal about
 // the estimate, on each side as wide as the interval.
 func (s *InOrder) within(limit, p float64, iv Interval, confidence float64) float64 {
-	estimate := quantile(s.sorted, 0, p)
+	estimate := quantile(s.sorted, p)
 	end, z := iv.Hi, distuv.UnitNormal.Quantile((1+confidence)/2)
 	if limit < estimate {
 		end = iv.Lo
@@ -103,7 +103,7 @@ func (s *InOrder) Over(limit float64) float64 {
 // need is by counts; of bounded values whose interval ends, by its width, which falls with the root of the number of
 // requests.
 func (s *InOrder) need(limit, p float64, iv Interval, confidence float64) int {
-	n, estimate := float64(s.n), quantile(s.sorted, 0, p)
+	n, estimate := float64(s.n), quantile(s.sorted, p)
 	end := iv.Hi
 	if limit < estimate {
 		end = iv.Lo
@@ -173,7 +173,7 @@ func (s *InOrder) bySections(p, confidence float64) (iv Interval, ok bool) {
 	if s.n < fewestSectioned || n < times*s.rankTime() {
 		return iv, false
 	}
-	whole, squares := math.Log(quantile(s.sorted, 0, p)), 0.0
+	whole, squares := math.Log(quantile(s.sorted, p)), 0.0
 	for i := range sections {
 		d := math.Log(s.sectionAt(i, p)) - whole
 		squares += d * d

@@ -105,7 +105,7 @@ func NewInOrder(values []float64) *InOrder {
 		if n := len(values); parts[i] == nil {
 			parts[i] = sortedCopy(values[i*n/sections : (i+1)*n/sections])
 		}
-		return quantile(parts[i], 0, p)
+		return quantile(parts[i], p)
 	}
 	return &InOrder{exceedances: above, n: len(values), values: values, sorted: ascending(sorted), sectionAt: sectionAt,
 		ranks: func() []float64 { return ranksIn(order, values) }, levels: map[float64]level{}}
@@ -325,7 +325,7 @@ func (s *InOrder) grows() bool {
 }
 
 // Quantile is the p-quantile of the values themselves.
-func (s *InOrder) Quantile(p float64) float64 { return quantile(s.sorted, 0, p) }
+func (s *InOrder) Quantile(p float64) float64 { return quantile(s.sorted, p) }
 
 // Effective is the number of independent requests that these are worth at the p-quantile, for a PASS.
 func (s *InOrder) Effective(p float64) float64 { return float64(s.n) / s.weight(p).pass }

@@ -37,7 +37,7 @@ func (c *Pooled) Begin(sorted Sorted) {
 	*c = Pooled{Unit: c.Unit, Requests: c.Requests, sorted: sorted,
 		counts: make([][bins]int32, 0, c.Requests), sums: make([]float64, 0, c.Requests)}
 	for i, p := range marked {
-		mark := sorted.QuantileWithMissing(0, p) * c.Unit
+		mark := sorted.Quantile(p) * c.Unit
 		if whole := math.Round(mark); math.Abs(mark-whole) < 1e-6 { // gaps are integers and must equal their own mark
 			mark = whole
 		}
@@ -67,7 +67,7 @@ func (c *Pooled) endSection() {
 	of := &c.parts[c.section(len(c.sums)-1)]
 	c.inPart = c.part.sortedIn(c.inPart, c.Unit)
 	for i, q := range shown {
-		of[i] = quantile(c.inPart, 0, q.p)
+		of[i] = quantile(c.inPart, q.p)
 	}
 	c.part.reset()
 }

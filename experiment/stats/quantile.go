@@ -46,32 +46,21 @@ func (a ascending) runs() iter.Seq2[float64, int] {
 // Quantile is the p-quantile of sorted (ascending), by linear interpolation between order statistics: type 7
 // of Hyndman and Fan, "Sample Quantiles in Statistical Packages", The American Statistician 50(4), 1996. It
 // equals numpy.quantile to the last bit for finite values. It is NaN for an empty slice, for p outside [0,
-// 1], and if a value is NaN (slices.Sort puts those first).
-func Quantile(sorted []float64, p float64) float64 {
-	return quantile(ascending(sorted), 0, p)
-}
+// 1], and if a value is NaN (slices.Sort puts those first). Failed requests, which must not improve a percentile under
+// an SLO by their absence, are +Inf among the values: it is +Inf if the rank is that of one, or next below it.
+func Quantile(sorted []float64, p float64) float64 { return quantile(ascending(sorted), p) }
 
-// quantile is the Quantile of s and of `missing` further values that rank as +Inf: failed requests, which must not
-// improve a percentile under an SLO by their absence. It is +Inf if the rank is that of a missing value, or between a
-// value and a missing one.
-func quantile(s ranked, missing int, p float64) float64 {
-	size := s.size()
-	n := size + missing
-	if n == 0 || !(p >= 0 && p <= 1) || size > 0 && math.IsNaN(s.at(0)) {
+func quantile(s ranked, p float64) float64 {
+	n := s.size()
+	if n == 0 || !(p >= 0 && p <= 1) || math.IsNaN(s.at(0)) {
 		return math.NaN()
-	}
-	at := func(i int) float64 {
-		if i < size {
-			return s.at(i)
-		}
-		return math.Inf(1)
 	}
 	// The conversion keeps the compiler from fusing the product into the subtraction below, which would
 	// change the last bit on some processors.
 	rank := float64(float64(n-1) * p)
 	below := math.Floor(rank)
 	i := int(below)
-	return lerp(at(i), at(min(i+1, n-1)), rank-below)
+	return lerp(s.at(i), s.at(min(i+1, n-1)), rank-below)
 }
 
 // lerp interpolates as numpy's _lerp does (lib/_function_base_impl.py): from the nearer end, so that the
@@ -176,7 +165,7 @@ type Sorted struct {
 	ends   []int // number of sample values up to the end of each run
 }
 
-func (s Sorted) QuantileWithMissing(missing int, p float64) float64 { return quantile(s, missing, p) }
+func (s Sorted) Quantile(p float64) float64 { return quantile(s, p) }
 
 func (s Sorted) size() int {
 	if len(s.ends) == 0 {

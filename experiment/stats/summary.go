@@ -119,7 +119,7 @@ func describe(sorted ranked) *Summary {
 	if n == 0 {
 		return nil
 	}
-	at := func(p float64) float64 { return quantile(sorted, 0, p) }
+	at := func(p float64) float64 { return quantile(sorted, p) }
 	s := &Summary{
 		N: n, Min: at(0), P50: at(0.5), P90: at(0.9), P95: at(0.95), P99: at(0.99), P999: at(0.999), Max: at(1),
 		CI95: map[string]Interval{},

@@ -211,7 +211,7 @@ func (o *observed) observeGaps(window []*record.Record, at *end) {
 	}
 	o.over = float64(over) * float64(len(o.requests)) / float64(total)
 	sorted := all.Sorted(record.UsPerMs)
-	o.setValue(sorted.QuantileWithMissing(0, o.p))
+	o.setValue(sorted.Quantile(o.p))
 	pooled := stats.Pooled{Unit: record.UsPerMs, Requests: len(o.requests)}
 	pooled.Begin(sorted)
 	for i := range o.requests {

@@ -164,7 +164,7 @@ func gapsECDF(records []*record.Record, steps int) ecdf {
 	e.n = gaps.N()
 	sorted := gaps.Sorted(record.UsPerMs)
 	e.steps = stepsOf(e.n, steps, func(i int) float64 {
-		return sorted.QuantileWithMissing(0, float64(i)/float64(max(1, e.n-1)))
+		return sorted.Quantile(float64(i) / float64(max(1, e.n-1)))
 	})
 	return e
 }
