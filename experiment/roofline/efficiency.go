@@ -89,15 +89,15 @@ func (r Ranges) of(m *Model) Range {
 }
 
 // typical is the range of a time, of which these are the table's.
-func (s *Setup) typical(usual Ranges) Range {
-	if f := s.efficiency().Fitted; f != nil && *f == s.fittedFor(f.Range) {
-		return f.Range
+func (e *Efficiency) typical(s *Setup, usual Ranges) Range {
+	if e.Fitted != nil && e.Fitted.to(s) {
+		return e.Fitted.Range
 	}
 	return usual.of(&s.Model)
 }
 
-func (s *Setup) fittedFor(r Range) FittedFor {
-	return FittedFor{s.Model.ID, s.precisionName(), s.all(), r}
+func (f *FittedFor) to(s *Setup) bool {
+	return *f == FittedFor{s.Model.ID, s.precisionName(), s.all(), f.Range}
 }
 
 var EngineNames = []string{"vllm", "sglang", "trtllm"}
@@ -118,15 +118,6 @@ func (s Setup) FrontEndMs() float64 {
 	return e.FrontEndMs + e.FrontEndLayer.ms(&s.Model) + more*(cmp.Or(e.Engines[s.Engine], 1)-1)
 }
 
-func (s *Setup) additive() bool { return s.Device.Vendor == "cpu" || s.efficiency().Additive }
-
-func (s *Setup) together(read, compute float64) float64 {
-	if s.additive() {
-		return read + compute
-	}
-	return max(read, compute)
-}
-
 func (e *Efficiency) expertShare(m MoE, tokens float64) float64 {
 	if m.Experts == 0 {
 		return 1
@@ -135,14 +126,13 @@ func (e *Efficiency) expertShare(m MoE, tokens float64) float64 {
 	return e.Experts * each / (each + e.ExpertTokens)
 }
 
-func (s *Setup) allReduceUs() float64 {
+func (e *Efficiency) allReduceUs(linkGBs, gpus float64) float64 {
 	const nvlink = 200 // GB/s in one direction; PCIe 5.0 x16 has 64
-	e := s.efficiency()
 	us := e.AllReduceUs
-	if s.Device.LinkGBs < nvlink {
+	if linkGBs < nvlink {
 		us = cmp.Or(e.BusAllReduceUs, us)
 	}
-	return us * math.Log2(s.gpus())
+	return us * math.Log2(gpus)
 }
 
 func (e Efficiency) check() error {

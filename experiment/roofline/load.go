@@ -20,11 +20,18 @@ type Load struct {
 	Saturated bool `json:"saturated,omitempty"`
 }
 
+// served is a setup with what it serves.
+type served struct {
+	*Setup
+	w Workload
+}
+
 // AtConcurrency is the load with this many requests in flight, of which a new one follows each that ends.
 func (s Setup) AtConcurrency(requests float64, w Workload) Load {
-	most := s.mostRunning(w)
+	v := served{&s, w}
+	most := v.mostRunning()
 	active := min(atLeast(1, requests), most)
-	x := s.occupied(active, w)
+	x := v.occupied(active)
 	if requests > most { // the others wait until one ends, each for an equal part of the cycle
 		x.wait("for an earlier request to end", (requests-most)/most*x.cycleMs(w))
 		x.Saturated = true
@@ -37,10 +44,11 @@ func (s Setup) AtConcurrency(requests float64, w Workload) Load {
 // as long as the load lasts; its times are those at the highest rate that it can serve.
 func (s Setup) AtRate(perS float64, w Workload) Load {
 	const enough = 1e-9 // relative change
-	most := s.mostRunning(w)
+	v := served{&s, w}
+	most := v.mostRunning()
 	for active := 0.0; ; {
-		x, served := s.arriving(perS, active, w)
-		if !served || x.Concurrency > most {
+		x, ok := v.arriving(perS, active)
+		if !ok || x.Concurrency > most {
 			break
 		}
 		if x.Concurrency-active <= enough*x.Concurrency {
@@ -57,43 +65,43 @@ func (s Setup) AtRate(perS float64, w Workload) Load {
 }
 
 // arriving is the load of arrivals that find a number of running requests. Prompts take a share ρ of the time: a
-// prompt waits for ρ/(2·(1−ρ)) others (Pollaczek–Khinchine, equal prompts). served: time is left for decode steps.
-func (s *Setup) arriving(perS, active float64, w Workload) (x Load, served bool) {
-	step, prompt, more := s.parts(active, active, w)
+// prompt waits for ρ/(2·(1−ρ)) others (Pollaczek–Khinchine, equal prompts). ok: time is left for decode steps.
+func (v served) arriving(perS, active float64) (x Load, ok bool) {
+	step, prompt, more := v.parts(active, active)
 	busy := perS * more / 1e3
 	if busy >= 1 || prompt.ExpectedMs == 0 {
 		return x, false
 	}
-	x = Load{Requested: perS, RatePerS: perS, OutputPerS: perS * w.Output, TPOT: step, TTFT: s.front(prompt)}
+	x = Load{Requested: perS, RatePerS: perS, OutputPerS: perS * v.w.Output, TPOT: step, TTFT: prompt.behind(v.Setup)}
 	x.stall(busy/(1-busy)*step.ExpectedMs/max(more, 1e-9), more)
 	x.wait("for the step before", step.ExpectedMs/2*min(1, active))
 	x.wait("for prompts before", busy/(2*(1-busy))*more)
-	x.Concurrency = perS * x.cycleMs(w) / 1e3 // Little's law
+	x.Concurrency = perS * x.cycleMs(v.w) / 1e3 // Little's law
 	return x, true
 }
 
-func (s *Setup) mostRunning(w Workload) float64 {
+func (v served) mostRunning() float64 {
 	most := math.Inf(1)
-	if c := s.Capacity(w.Input + w.Output); c.Sequences > 0 { // a model that does not fit: as if it did
+	if c := v.Capacity(v.w.Input + v.w.Output); c.Sequences > 0 { // a model that does not fit: as if it did
 		most = float64(c.Sequences)
 	}
-	if w.MaxSeqs > 0 {
-		most = min(most, float64(w.MaxSeqs))
+	if v.w.MaxSeqs > 0 {
+		most = min(most, float64(v.w.MaxSeqs))
 	}
 	return most
 }
 
 // occupied is a closed loop with this many running requests. A new one waits for the end of a step and for ρ/(2−ρ)
 // prompts, as no more can come than there are; in a cycle it waits at least once for the prompt of every other.
-func (s *Setup) occupied(active float64, w Workload) Load {
+func (v served) occupied(active float64) Load {
 	others := active - 1
-	step, prompt, more := s.parts(active, others, w)
-	x := Load{TPOT: step, TTFT: s.front(prompt)}
+	step, prompt, more := v.parts(active, others)
+	x := Load{TPOT: step, TTFT: prompt.behind(v.Setup)}
 	if prompt.ExpectedMs == 0 {
 		return x
 	}
-	between := others / w.Output // prompts between two tokens
-	if w.Output > 1 {            // else there is no second token
+	between := others / v.w.Output // prompts between two tokens
+	if v.w.Output > 1 {            // else there is no second token
 		x.stall(between, more)
 	}
 	busy := between * more / (step.ExpectedMs + between*more)
@@ -103,14 +111,16 @@ func (s *Setup) occupied(active float64, w Workload) Load {
 }
 
 // parts are a decode step, the step that computes a prompt beside others, and what the prompt adds to a step, in ms.
-func (s *Setup) parts(active, others float64, w Workload) (step, prompt Bound, more float64) {
+func (v served) parts(active, others float64) (step, prompt Bound, more float64) {
+	s, w := v.Setup, v.w
 	context := w.Input + w.Output/2
-	step = s.bound(s.decode(active, context), s.efficiency().TPOT)
+	step = decodePass(s, active, context).bound(s, s.efficiency().TPOT)
 	if others > 0 {
 		others = atLeast(1, others)
 	}
-	prompt = s.bound(s.mixed([]Chunk{{w.Input - w.Cached, w.Cached}}, others, context), s.efficiency().TTFT)
-	prompt.FloorMs = min(prompt.FloorMs, s.floorMs(s.prefill(w.Input, w.Cached)))
+	chunks := []Chunk{{w.Input - w.Cached, w.Cached}}
+	prompt = mixedPass(s, chunks, others, context).bound(s, s.efficiency().TTFT)
+	prompt.FloorMs = min(prompt.FloorMs, prefillPass(s, w.Input, w.Cached).floorMs(s))
 	return step, prompt, max(0, prompt.ExpectedMs-step.ExpectedMs)
 }
 
@@ -119,7 +129,8 @@ func (x *Load) stall(prompts, ms float64) {
 		Ms: prompts * ms})
 }
 
-func (s *Setup) front(b Bound) Bound {
+// behind adds the front end.
+func (b Bound) behind(s *Setup) Bound {
 	return b.with(Term{Name: "front end", Of: s.Engine, Amount: 1, Unit: "requests", Ms: s.FrontEndMs()})
 }
 
@@ -165,12 +176,11 @@ func (s Setup) Published(f published.Figure) (ttft, tpot Bound) {
 // yields a mean number of tokens. Drafting takes no time in it.
 func (s Setup) DecodeSpeculated(batch, context, drafted, tokens float64, loaded Bound) (alone, underLoad Bound) {
 	batch, context = atLeast(1, batch), atLeast(0, context)
-	p := s.decode(batch*(drafted+1), context)
-	p.kv = batch * s.Model.kvRead(context, s.kvBytes(), s.kvWidth())
-	p.leastKV = batch * s.Model.kvRead(context, s.kvBytes(), 1)
-	p.sequences = batch
+	p := decodePass(&s, batch*(drafted+1), context)
+	p.kv, p.leastKV, p.sequences = 0, 0, batch
+	p.readKV(&s, batch, batch, context)
 	plain := s.Decode(batch, context)
-	alone = s.bound(p, s.efficiency().TPOT)
+	alone = p.bound(&s, s.efficiency().TPOT)
 	for i, x := range alone.times() {
 		*x /= tokens
 		*loaded.times()[i] += *x - *plain.times()[i]

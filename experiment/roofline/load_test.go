@@ -63,8 +63,8 @@ func TestLoadComputesEveryPrompt(t *testing.T) {
 		w := Workload{Input: rapid.Float64Range(1, 30_000).Draw(t, "input"), Output: rapid.Float64Range(1, 50).Draw(t, "output"), MaxSeqs: 200}
 		batch := rapid.Float64Range(1, 200).Draw(t, "batch")
 		x := s.AtConcurrency(batch, w)
-		running := min(batch, s.mostRunning(w))
-		_, _, more := s.parts(running, running-1, w)
+		running := min(batch, served{&s, w}.mostRunning())
+		_, _, more := served{&s, w}.parts(running, running-1)
 		if x.RatePerS*more > 1e3*(1+1e-9) {
 			t.Errorf("%g requests/s, each of which needs %g ms", x.RatePerS, more)
 		}
@@ -75,7 +75,7 @@ func TestLoadComputesEveryPrompt(t *testing.T) {
 		}
 	})
 	s, w := simple(), Workload{Input: 1000, Output: 1, MaxSeqs: 200}
-	_, _, more := s.parts(64, 63, w)
+	_, _, more := served{&s, w}.parts(64, 63)
 	within(t, "one token", term(s.AtConcurrency(64, w).TTFT, "queue"), s.Decode(64, 1000.5).ExpectedMs/2, 1e-9)
 	if x := s.AtConcurrency(64, w); x.TTFT.ExpectedMs < 63*more {
 		t.Errorf("TTFT %g ms, the prompts before need %g", x.TTFT.ExpectedMs, 63*more)

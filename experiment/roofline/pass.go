@@ -22,33 +22,32 @@ type pass struct {
 	tokens, sequences, context float64 // of the step
 }
 
-func (s *Setup) decode(batch, context float64) pass {
-	return s.step(0, 0, atLeast(1, batch), atLeast(0, context))
+func decodePass(s *Setup, batch, context float64) pass {
+	return stepPass(s, 0, 0, atLeast(1, batch), atLeast(0, context))
 }
 
-func (s *Setup) prefill(input, cached float64) pass {
+func prefillPass(s *Setup, input, cached float64) pass {
 	input = atLeast(1, input)
 	cached = min(atLeast(0, cached), input-1)
-	return s.step(input-cached, cached, 0, 0)
+	return stepPass(s, input-cached, cached, 0, 0)
 }
 
-// step computes fresh tokens of a prompt after the cached ones, and decodes batch sequences.
-func (s *Setup) step(fresh, cached, batch, context float64) pass {
-	p := s.read(fresh + batch)
+// stepPass computes fresh tokens of a prompt after the cached ones, and decodes batch sequences.
+func stepPass(s *Setup, fresh, cached, batch, context float64) pass {
+	p := weightsPass(s, fresh+batch)
 	outputs := batch
 	if fresh > 0 {
 		outputs++
 		p.attention = s.Model.attentionFlops(cached+fresh, cached)
-		s.concentrate(&p, fresh, 1)
+		s.concentrate(&p, &s.Model, fresh, 1, s.gpus())
 	}
 	if fresh > 0 && cached > 0 {
-		p.kv = s.Model.kvRead(cached, s.kvBytes(), s.kvWidth())
-		p.leastKV = s.Model.kvRead(cached, s.kvBytes(), 1)
+		p.readKV(s, 1, 1, cached)
 	}
 	if batch > 0 {
-		p.kv += s.held(batch) * s.Model.kvRead(context, s.kvBytes(), s.kvWidth())
-		p.leastKV += batch * s.Model.kvRead(context, s.kvBytes(), 1)
-		p.scan = s.held(batch) * s.Model.scanFlops(context)
+		held := s.held(batch, s.gpus())
+		p.readKV(s, held, batch, context)
+		p.scan = held * s.Model.scanFlops(context)
 	}
 	p.flops += 2 * outputs * float64(s.Model.headParams())
 	p.sequences, p.context = batch, context
@@ -56,6 +55,12 @@ func (s *Setup) step(fresh, cached, batch, context float64) pass {
 		p.sequences, p.context = 1, cached
 	}
 	return p
+}
+
+// readKV adds the KV of sequences of that many tokens; held is as many as the GPUs seem to hold.
+func (p *pass) readKV(s *Setup, held, sequences, tokens float64) {
+	p.kv += held * s.Model.kvRead(tokens, s.kvBytes(), s.kvWidth())
+	p.leastKV += sequences * s.Model.kvRead(tokens, s.kvBytes(), 1)
 }
 
 // atLeast is at least least, also for NaN.
@@ -66,16 +71,16 @@ func atLeast(least, v float64) float64 {
 	return least
 }
 
-func (s *Setup) read(tokens float64) pass {
+func weightsPass(s *Setup, tokens float64) pass {
 	m, w, e := &s.Model, s.weights(), s.experts()
 	layers := float64(m.everyTokenParams())
 	head := float64(m.headParams()) * w.endBytes()
 	expert := float64(m.MoE.Layers) * float64(m.expertParams())
 	topK := float64(m.MoE.TopK)
 	return pass{
-		dense:        (layers+s.copiedParams())*w.bytes + head,
+		dense:        (layers+s.copiedParams(m, s.gpus()))*w.bytes + head,
 		leastDense:   layers*w.bytes + head,
-		experts:      s.busiest(m.MoE.distinct(tokens)) * expert * e.bytes,
+		experts:      s.busiest(m.MoE.distinct(tokens), float64(m.MoE.Experts), s.gpus()) * expert * e.bytes,
 		leastExperts: topK * expert * e.bytes,
 		flops:        2 * tokens * layers,
 		expertFlops:  2 * tokens * topK * expert,
@@ -100,32 +105,40 @@ type expected struct {
 	bytesPerS   float64
 	reduces     float64 // all-reduces in a pass
 	reduceBytes float64 // bytes through each GPU's link in a pass
+	additive    bool    // reading and computing take turns
 }
 
 func (x expected) weights() float64 { return x.dense + x.experts }
 func (x expected) compute() float64 { return x.linear + x.attention }
 
-func (s *Setup) ms(x expected) float64 {
-	return s.together(x.weights(), x.compute()) + s.together(x.kv, x.scan) + x.reduce + x.overhead
+func (x expected) ms() float64 {
+	return x.together(x.weights(), x.compute()) + x.together(x.kv, x.scan) + x.reduce + x.overhead
 }
 
-func (s *Setup) expect(p pass) expected {
+func (x expected) together(read, compute float64) float64 {
+	if x.additive {
+		return read + compute
+	}
+	return max(read, compute)
+}
+
+func (p pass) expect(s *Setup) expected {
 	e := s.efficiency()
-	x := expected{overhead: e.StepMs + e.Layer.ms(&s.Model)}
+	x := expected{overhead: e.StepMs + e.Layer.ms(&s.Model), additive: s.Device.Vendor == "cpu" || e.Additive}
 	x.bytesPerS = s.gpus() * s.Device.BandwidthGBs * 1e9 * min(1, e.Memory*cmp.Or(s.Device.Reach.Memory, 1))
 	x.dense = 1e3 * p.dense / x.bytesPerS
 	x.experts = 1e3 * p.experts / x.bytesPerS
 	x.kv = 1e3 * p.kv / x.bytesPerS
-	x.linear, x.attention, x.scan = s.computeMs(p, s.shares(p.tokens))
-	s.allReduce(&x, p)
+	x.linear, x.attention, x.scan = p.computeMs(s, e.shares(s.Device.Reach, s.Model.MoE, p.tokens))
+	x.allReduce(s, p.message)
 	return x
 }
 
 // allReduce adds two all-reduces in each layer, after attention and after the MLP (Megatron-LM, arXiv
 // 1909.08053): a least time, and 2·(g−1)/g of the message over each link. With data-parallel attention the first
 // one is missing, and gathering the tokens for the MLP and scattering its results send as much as the second.
-func (s *Setup) allReduce(x *expected, p pass) {
-	g := s.gpus()
+func (x *expected) allReduce(s *Setup, message float64) {
+	g, e := s.gpus(), s.efficiency()
 	if g < 2 {
 		return
 	}
@@ -133,9 +146,9 @@ func (s *Setup) allReduce(x *expected, p pass) {
 	if s.AttentionDP {
 		x.reduces /= 2
 	}
-	x.reduce = x.reduces * s.allReduceUs() / 1e3
-	x.reduceBytes = x.reduces * 2 * (g - 1) / g * p.message
-	if link := s.Device.LinkGBs * 1e9 * s.efficiency().Link; link > 0 {
+	x.reduce = x.reduces * e.allReduceUs(s.Device.LinkGBs, g) / 1e3
+	x.reduceBytes = x.reduces * 2 * (g - 1) / g * message
+	if link := s.Device.LinkGBs * 1e9 * e.Link; link > 0 {
 		x.reduce += 1e3 * x.reduceBytes / link
 	}
 }
@@ -145,28 +158,29 @@ type shares struct {
 	experts, attention float64
 }
 
-func (s *Setup) shares(tokens float64) shares {
-	e, by := s.efficiency(), cmp.Or(s.Device.Reach.Compute, 1)
+func (e *Efficiency) shares(reach Reach, m MoE, tokens float64) shares {
+	by := cmp.Or(reach.Compute, 1)
 	if x := e.ComputeOne; x > 0 && tokens < 1.5 {
 		return shares{Rates{x, x, x, x}, x, min(1, by*e.Attention)}
 	}
-	return shares{e.Compute.times(by), min(1, by*e.expertShare(s.Model.MoE, tokens)), min(1, by*e.Attention)}
+	return shares{e.Compute.times(by), min(1, by*e.expertShare(m, tokens)), min(1, by*e.Attention)}
 }
 
 // computeMs is 0 if the device's peak is unknown. Attention computes in fp8 only if the KV cache is fp8,
 // whatever the weights are.
-func (s *Setup) computeMs(p pass, share shares) (linear, attention, scan float64) {
-	peak := s.Device.DenseTFLOPS
+func (p pass) computeMs(s *Setup, share shares) (linear, attention, scan float64) {
+	peak, gpus := s.Device.DenseTFLOPS, s.gpus()
 	kw, ke, ka := peak.kind(s.weights().kind), peak.kind(s.experts().kind), inBF16
 	if precisionOf(s.kvPrecision()).kind == inFP8 {
 		ka = peak.kind(inFP8)
 	}
-	linear = s.flopsMs(p.flops, kw, share.linear.of(kw)) + s.flopsMs(p.expertFlops, ke, share.experts)
-	return linear, s.flopsMs(p.attention, ka, share.attention), s.flopsMs(p.scan, ka, share.attention)
+	linear = peak.ms(p.flops, kw, gpus, share.linear.of(kw)) + peak.ms(p.expertFlops, ke, gpus, share.experts)
+	return linear, peak.ms(p.attention, ka, gpus, share.attention), peak.ms(p.scan, ka, gpus, share.attention)
 }
 
-func (s *Setup) flopsMs(flops float64, k kind, share float64) float64 {
-	rate := s.gpus() * s.Device.DenseTFLOPS.of(k) * 1e12 * share
+// ms is the time of operations at a share of these TFLOP/s of each GPU.
+func (r Rates) ms(flops float64, k kind, gpus, share float64) float64 {
+	rate := gpus * r.of(k) * 1e12 * share
 	if rate == 0 {
 		return 0
 	}
@@ -176,9 +190,9 @@ func (s *Setup) flopsMs(flops float64, k kind, share float64) float64 {
 var peaks = shares{Rates{1, 1, 1, 1}, 1, 1}
 
 // floorMs assumes that reading and computing overlap completely.
-func (s *Setup) floorMs(p pass) float64 {
+func (p pass) floorMs(s *Setup) float64 {
 	read := 1e3 * (p.leastDense + p.leastExperts + p.leastKV) / (s.gpus() * s.Device.BandwidthGBs * 1e9)
-	linear, attention, scan := s.computeMs(p, peaks)
+	linear, attention, scan := p.computeMs(s, peaks)
 	return max(read, linear+attention+scan)
 }
 
@@ -188,29 +202,28 @@ type Chunk struct{ Tokens, Before float64 }
 // StepMs is the expected time of one step with continuous batching: chunks of prompts, and one token for each of
 // decodes sequences with a mean context. The weights are read once, KV and attention are those of each.
 func (s Setup) StepMs(chunks []Chunk, decodes, context float64) float64 {
-	return s.ms(s.expect(s.mixed(chunks, decodes, context)))
+	return mixedPass(&s, chunks, decodes, context).expect(&s).ms()
 }
 
-func (s *Setup) mixed(chunks []Chunk, decodes, context float64) pass {
+func mixedPass(s *Setup, chunks []Chunk, decodes, context float64) pass {
 	fresh, before := 0.0, 0.0
 	for _, c := range chunks {
 		fresh += c.Tokens
 		before += c.Before
 	}
-	p := s.step(0, 0, decodes, context)
+	p := stepPass(s, 0, 0, decodes, context)
 	if fresh == 0 {
 		return p
 	}
-	read := s.read(fresh + decodes)
+	read := weightsPass(s, fresh+decodes)
 	read.kv, read.leastKV, read.scan = p.kv, p.leastKV, p.scan
 	for _, c := range chunks {
 		read.attention += s.Model.attentionFlops(c.Before+c.Tokens, c.Before)
 		if c.Before > 0 {
-			read.kv += s.Model.kvRead(c.Before, s.kvBytes(), s.kvWidth())
-			read.leastKV += s.Model.kvRead(c.Before, s.kvBytes(), 1)
+			read.readKV(s, 1, 1, c.Before)
 		}
 	}
-	s.concentrate(&read, fresh, len(chunks))
+	s.concentrate(&read, &s.Model, fresh, len(chunks), s.gpus())
 	read.flops += 2 * (decodes + float64(len(chunks))) * float64(s.Model.headParams())
 	read.sequences, read.context = decodes, context
 	if decodes == 0 {
@@ -240,37 +253,36 @@ func (s *Setup) kvWidth() int {
 }
 
 // held is the number of sequences that all GPUs seem to hold if each takes as long as the one with the most.
-func (s *Setup) held(batch float64) float64 {
-	if !s.AttentionDP {
+func (l Layout) held(batch, gpus float64) float64 {
+	if !l.AttentionDP {
 		return batch
 	}
-	return math.Ceil(batch/s.gpus()) * s.gpus()
+	return math.Ceil(batch/gpus) * gpus
 }
 
-func (s *Setup) concentrate(p *pass, fresh float64, prompts int) {
-	if !s.AttentionDP {
+func (l Layout) concentrate(p *pass, m *Model, fresh float64, prompts int, gpus float64) {
+	if !l.AttentionDP {
 		return
 	}
-	idle := s.gpus()/min(s.gpus(), float64(prompts)) - 1
+	idle := gpus/min(gpus, float64(prompts)) - 1
 	p.attention += idle * p.attention
-	p.flops += idle * 2 * fresh * float64(s.Model.attentionParams())
+	p.flops += idle * 2 * fresh * float64(m.attentionParams())
 }
 
-func (s *Setup) copiedParams() float64 {
-	if !s.AttentionDP {
+func (l Layout) copiedParams(m *Model, gpus float64) float64 {
+	if !l.AttentionDP {
 		return 0
 	}
-	return float64(s.Model.attentionParams()) * (s.gpus() - 1)
+	return float64(m.attentionParams()) * (gpus - 1)
 }
 
 // busiest is the number of experts that all GPUs seem to read if each takes as long as the busiest: the mean of a GPU
 // and √(2·ln g) standard deviations (about the largest of g normal numbers).
-func (s *Setup) busiest(distinct float64) float64 {
-	g, all := s.gpus(), float64(s.Model.MoE.Experts)
-	if !s.ExpertParallel || g < 2 || distinct <= 0 || distinct >= all {
+func (l Layout) busiest(distinct, experts, gpus float64) float64 {
+	if !l.ExpertParallel || gpus < 2 || distinct <= 0 || distinct >= experts {
 		return distinct
 	}
-	mean := distinct / g
-	deviation := math.Sqrt(mean * (1 - distinct/all))
-	return min(all, g*(mean+math.Sqrt(2*math.Log(g))*deviation))
+	mean := distinct / gpus
+	deviation := math.Sqrt(mean * (1 - distinct/experts))
+	return min(experts, gpus*(mean+math.Sqrt(2*math.Log(gpus))*deviation))
 }

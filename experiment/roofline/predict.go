@@ -133,15 +133,15 @@ func (s Setup) Predict(w Workload) Prediction {
 		Params: s.Model.Params(), ActiveParams: s.Model.ActiveParams(), KVBytes: s.KVBytesPerToken(),
 		KVGrowth: s.Model.growth(s.kvBytes()),
 		Input:    w.Input, Cached: w.Cached, Output: w.Output,
-		Rule: s.Rule(), Capacity: s.Capacity(w.Input + w.Output),
-		Critical: s.criticalBatch(), Peak: s.Peak(w),
+		Rule: ruleOf(&s), Capacity: s.Capacity(w.Input + w.Output),
+		Critical: criticalBatch(&s), Peak: s.Peak(w),
 	}
 	batches := w.Batches
 	if len(batches) == 0 {
 		batches = []int{1}
 	}
 	for _, b := range batches {
-		p.Decode = append(p.Decode, s.decoded(b, w, p.Capacity))
+		p.Decode = append(p.Decode, served{&s, w}.decoded(b, p.Capacity))
 	}
 	p.TTFT = slices.MinFunc(p.Decode, func(a, b Decoded) int { return cmp.Compare(a.Batch, b.Batch) }).TTFT
 	for _, rate := range w.Rates {
@@ -150,12 +150,12 @@ func (s Setup) Predict(w Workload) Prediction {
 	return p
 }
 
-func (s *Setup) decoded(batch int, w Workload, c Capacity) Decoded {
-	n, context := float64(batch), w.Input+w.Output/2
-	load := s.AtConcurrency(n, w)
-	d := Decoded{Batch: batch, Context: context, Step: s.Decode(min(n, s.mostRunning(w)), context), TPOT: load.TPOT,
-		TTFT: load.TTFT, PerS: load.OutputPerS, Fits: !load.Saturated && (c.MemoryGB == 0 || c.Sequences > 0)}
-	d.MBU = s.MBU(min(n, s.mostRunning(w)), context, d.Step.ExpectedMs)
+func (v served) decoded(batch int, c Capacity) Decoded {
+	context := v.w.Input + v.w.Output/2
+	load, running := v.AtConcurrency(float64(batch), v.w), min(float64(batch), v.mostRunning())
+	d := Decoded{Batch: batch, Context: context, Step: v.Decode(running, context), TPOT: load.TPOT, TTFT: load.TTFT,
+		PerS: load.OutputPerS, Fits: !load.Saturated && (c.MemoryGB == 0 || c.Sequences > 0)}
+	d.MBU = v.MBU(running, context, d.Step.ExpectedMs)
 	return d
 }
 
@@ -166,10 +166,10 @@ func (s *Setup) precisionName() string {
 	return s.weights().name
 }
 
-func (s Setup) Rule() Rule {
+func ruleOf(s *Setup) Rule {
 	bytes := s.WeightBytes()
 	if m := &s.Model; m.MoE.Experts > 0 {
-		p := s.read(1)
+		p := weightsPass(s, 1)
 		bytes = p.dense + p.experts
 	}
 	r := Rule{WeightsGB: bytes / 1e9, GBs: s.gpus() * s.Device.BandwidthGBs}
@@ -190,10 +190,10 @@ func (s Setup) Capacity(context float64) Capacity {
 
 // criticalBatch is the batch at which computing a decode step takes as long as reading its weights; 0 = none below a
 // million, or the compute peak is unknown.
-func (s Setup) criticalBatch() float64 {
+func criticalBatch(s *Setup) float64 {
 	const most = 1e6
 	computes := func(batch float64) bool {
-		x := s.expect(s.decode(batch, 0))
+		x := decodePass(s, batch, 0).expect(s)
 		return x.compute() >= x.weights()
 	}
 	if !computes(most) {
@@ -238,15 +238,15 @@ func (s Setup) Peak(w Workload) Peak {
 }
 
 func (s Setup) MBU(batch, context, stepMs float64) float64 {
-	p := s.decode(batch, context)
+	p := decodePass(&s, batch, context)
 	return 1e3 * (p.dense + p.experts + p.kv) / stepMs / (s.gpus() * s.Device.BandwidthGBs * 1e9)
 }
 
 // MFU is the share of the peak compute that these rates use, by the operations of the weights alone; ok is false if
 // the peak is unknown. Only the last token of a prompt passes the output layer.
 func (s Setup) MFU(promptPerS, outputPerS float64) (mfu float64, ok bool) {
-	p := s.read(promptPerS + outputPerS)
+	p := weightsPass(&s, promptPerS+outputPerS)
 	p.flops += 2 * outputPerS * float64(s.Model.headParams())
-	linear, _, _ := s.computeMs(p, peaks)
+	linear, _, _ := p.computeMs(&s, peaks)
 	return linear / 1e3, s.Device.DenseTFLOPS.BF16 > 0
 }

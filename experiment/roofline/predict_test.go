@@ -19,30 +19,30 @@ func simple() Setup {
 // The rule of thumb as people quote it: an 8B model in bf16 is 16 GB, an A10 has
 // 600 GB/s, so 37 tokens/s.
 func TestRuleOfThumbByName(t *testing.T) {
-	r := Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "a10")}.Rule()
+	r := ruleOf(&Setup{Model: model(t, "llama-3.1-8b"), Device: device(t, "a10")})
 	within(t, "GB", r.WeightsGB, 16, 0.01)
 	within(t, "ms", r.Ms, 27, 0.01)
 	within(t, "tokens/s", r.PerS, 37.4, 0.01)
 	// Of a mixture of experts only what one token uses is read: 5.0 GB.
-	within(t, "gpt-oss-120b", Setup{Model: model(t, "gpt-oss-120b"), Device: device(t, "h100-sxm")}.Rule().WeightsGB, 5.0, 0.02)
+	within(t, "gpt-oss-120b", ruleOf(&Setup{Model: model(t, "gpt-oss-120b"), Device: device(t, "h100-sxm")}).WeightsGB, 5.0, 0.02)
 }
 
 func TestCriticalBatch(t *testing.T) {
 	s := simple()
 	// 2 bytes a parameter at 1 TB/s beside 2 operations at 100 TFLOP/s: 100.
-	within(t, "dense", s.criticalBatch(), 100, 0.001)
+	within(t, "dense", criticalBatch(&s), 100, 0.001)
 	s.Precision = "int4_g128" // half a byte, bf16 arithmetic
-	if b := s.criticalBatch(); math.Abs(b/25.8-1) > 0.02 {
+	if b := criticalBatch(&s); math.Abs(b/25.8-1) > 0.02 {
 		t.Errorf("4 bits: %g, want about 25.8", b)
 	}
 	s.Device.DenseTFLOPS = Rates{}
-	if b := s.criticalBatch(); b != 0 {
+	if b := criticalBatch(&s); b != 0 {
 		t.Errorf("no peak: %g", b)
 	}
 	// A sparse model turns over later, about E/k times if its experts compute at the same rate: here 128/8.
 	dense, sparse := Setup{Model: model(t, "qwen3-8b"), Device: device(t, "h100-sxm")}, Setup{Model: model(t, "qwen3-30b-a3b"), Device: device(t, "h100-sxm")}
 	dense.Efficiency, sparse.Efficiency = examples(0.8, 0, 1), examples(0.8, 0, 1)
-	if r := sparse.criticalBatch() / dense.criticalBatch(); r < 8 || r > 16 {
+	if r := criticalBatch(&sparse) / criticalBatch(&dense); r < 8 || r > 16 {
 		t.Errorf("sparse over dense: %g", r)
 	}
 }

@@ -84,7 +84,7 @@ const maxGPUs = 4096
 //
 //	max(weights, compute) + max(KV, attention) + all-reduce + overhead
 func (s Setup) Decode(batch, context float64) Bound {
-	return s.bound(s.decode(batch, context), s.efficiency().TPOT)
+	return decodePass(&s, batch, context).bound(&s, s.efficiency().TPOT)
 }
 
 // Prefill is the bound on TTFT: one request of input tokens, the first cached of which are in the KV cache,
@@ -93,17 +93,17 @@ func (s Setup) Decode(batch, context float64) Bound {
 //
 //	front end + max(weights, compute + attention) + KV + all-reduce + overhead
 func (s Setup) Prefill(input, cached float64) Bound {
-	return s.front(s.bound(s.prefill(input, cached), s.efficiency().TTFT))
+	return prefillPass(&s, input, cached).bound(&s, s.efficiency().TTFT).behind(&s)
 }
 
 // DecodeMs is Decode's ExpectedMs, without the arithmetic and without allocation.
 func (s Setup) DecodeMs(batch, context float64) float64 {
-	return s.ms(s.expect(s.decode(batch, context)))
+	return decodePass(&s, batch, context).expect(&s).ms()
 }
 
 // PrefillMs is Prefill's ExpectedMs without the front end, without the arithmetic and without allocation.
 func (s Setup) PrefillMs(input, cached float64) float64 {
-	return s.ms(s.expect(s.prefill(input, cached)))
+	return prefillPass(&s, input, cached).expect(&s).ms()
 }
 
 // WeightBytes is the size of all weights, over all GPUs. Embeddings and the output layer count 2 bytes an
@@ -112,7 +112,7 @@ func (s Setup) WeightBytes() float64 {
 	w, e := s.weights(), s.experts()
 	ends := float64(s.Model.endParams())
 	routed := float64(s.Model.routedParams())
-	rest := float64(s.Model.Params()) - ends - routed + s.copiedParams()
+	rest := float64(s.Model.Params()) - ends - routed + s.copiedParams(&s.Model, s.gpus())
 	return ends*w.endBytes() + rest*w.bytes + routed*e.bytes
 }
 
@@ -175,20 +175,20 @@ func (b Bound) Place(ms float64) Place {
 	return Slow
 }
 
-func (s *Setup) bound(p pass, usual Ranges) Bound {
+func (p pass) bound(s *Setup, usual Ranges) Bound {
 	if err := s.Check(); err != nil {
 		return Bound{Note: "no roofline: " + strings.ReplaceAll(err.Error(), "\n", "; ")}
 	}
-	x := s.expect(p)
-	ms, floor, typ := s.ms(x), s.floorMs(p), s.typical(usual)
+	x := p.expect(s)
+	ms, floor, typ := x.ms(), p.floorMs(s), s.efficiency().typical(s, usual)
 	return Bound{
 		FloorMs: floor, LowMs: max(floor, ms*cmp.Or(typ.Low, 1)), ExpectedMs: ms, HighMs: ms * cmp.Or(typ.High, 1),
-		Terms: s.terms(p, x), Note: s.note(p),
+		Terms: x.terms(p, &s.Model), Note: p.note(s),
 	}
 }
 
-func (s *Setup) terms(p pass, x expected) []Term {
-	longer := !s.additive() // only the longer one of reading and computing counts
+func (x expected) terms(p pass, m *Model) []Term {
+	longer := !x.additive // only the longer one of reading and computing counts
 	byCompute, byScan := longer && x.compute() > x.weights(), longer && x.scan > x.kv
 	byReading, byKV := longer && !byCompute, longer && !byScan
 	var t []Term
@@ -203,7 +203,6 @@ func (s *Setup) terms(p pass, x expected) []Term {
 	compute := func(name, of string, flops, ms float64, hidden bool) {
 		add(Term{Name: name, Of: of, Amount: flops / 1e12, Unit: "TFLOP", Ms: ms, Hidden: hidden})
 	}
-	m := &s.Model
 	everyStep := float64(m.everyTokenParams() + m.headParams())
 	read("weights", fmt.Sprintf("%.4g G parameters", everyStep/1e9), p.dense, x.dense, byCompute)
 	moe := &m.MoE
@@ -224,7 +223,7 @@ func (t Term) withRate() Term {
 	return t
 }
 
-func (s *Setup) note(p pass) string {
+func (p pass) note(s *Setup) string {
 	var notes []string
 	if s.Device.DenseTFLOPS.BF16 == 0 {
 		notes = append(notes, "the device's compute peak is unknown: memory bandwidth only")
@@ -240,7 +239,7 @@ func (s *Setup) note(p pass) string {
 		notes = append(notes,
 			"experts: expected time for even routing, floor for tokens that all choose the same experts")
 	}
-	if f := s.efficiency().Fitted; f != nil && *f != s.fittedFor(f.Range) {
+	if f := s.efficiency().Fitted; f != nil && !f.to(s) {
 		notes = append(notes,
 			fmt.Sprintf("the device's constants were fitted to %s (%s, %s): the typical range of all models is used",
 				f.Model, f.Precision, unit.Plural(f.GPUs, "GPU")))

@@ -76,8 +76,7 @@ func capacityText(c Capacity) string {
 		return "the device's memory is unknown"
 	}
 	return fmt.Sprintf("%s GB beside %s GB of weights hold %s tokens, %s of %s", unit.Digits(c.KVGB),
-		unit.Digits(c.WeightsGB),
-		unit.Count(c.Tokens), unit.Plural(c.Sequences, "sequence"), tokens(c.Context))
+		unit.Digits(c.WeightsGB), unit.Count(c.Tokens), unit.Plural(c.Sequences, "sequence"), tokens(c.Context))
 }
 
 func criticalText(batch float64) string {
@@ -213,8 +212,7 @@ func publishedTimes(figures []published.Compared, width int) string {
 			continue
 		}
 		t = append(t, []string{" " + f.By(), fmt.Sprintf("c%d", f.Concurrency), unit.Digits(f.TTFTMs),
-			expectedText(f.TTFTMs, f.TTFTRatio),
-			unit.Digits(f.TPOTMs), expectedText(f.TPOTMs, f.TPOTRatio), f.From()})
+			expectedText(f.TTFTMs, f.TTFTRatio), unit.Digits(f.TPOTMs), expectedText(f.TPOTMs, f.TPOTRatio), f.From()})
 	}
 	if len(t) == 1 {
 		return ""
