@@ -19,7 +19,7 @@ type answer struct {
 }
 
 // plan decides on the answer to req, of at most limit tokens, and on the number of its tokens.
-func (s *Server) plan(req *request, kind api, q *seq, limit int, f faults) answer {
+func (s *responder) plan(req *request, kind api, q *seq, limit int, f faults) answer {
 	a := answer{tool: "look"}
 	if kind.talks() {
 		a.reasons, a.reasoning = s.cfg.Reasons(), s.reasoning(req.thoughts)
@@ -62,7 +62,7 @@ func (a *answer) named() int {
 }
 
 // script is the planted text of the answer: of a tool call, else a schema, else a known question; nil: random words.
-func (s *Server) script(req *request, q *seq, a *answer) *script {
+func (s *responder) script(req *request, q *seq, a *answer) *script {
 	if a.calls {
 		schema := readSchema(req.toolSchema(a.tool))
 		if schema["properties"] == nil {
@@ -121,7 +121,7 @@ func (p *reply) finish() string {
 }
 
 // created is the arrival in seconds of Unix time.
-func (p *reply) created() int64 { return p.rec.ArrivalUnixNS / 1e9 }
+func (r *Record) created() int64 { return r.ArrivalUnixNS / 1e9 }
 
 func (p *reply) text(from, to int) string {
 	var b []byte
@@ -211,7 +211,7 @@ func ReadThoughts(name string, fields map[string]any) (Thoughts, error) {
 func (t Thoughts) Asked() bool { return t.thinking != nil && *t.thinking }
 
 // reasoning is the planted number of reasoning tokens of a request.
-func (s *Server) reasoning(t Thoughts) int {
+func (s *responder) reasoning(t Thoughts) int {
 	if t.thinking != nil && !*t.thinking {
 		return 0
 	}

@@ -258,7 +258,7 @@ func TestResetWhileRunning(t *testing.T) {
 // A conversation's next turn finds the prompt and the answer of the one before.
 func TestNextTurnHits(t *testing.T) {
 	b := newBench(t, stepped())
-	s := &Server{vocab: b.vocab}
+	s := &responder{vocab: b.vocab}
 	turns := []message{{Role: "user", Content: content{{text: "one two three four five six seven eight nine ten"}}}}
 	q := b.add(s.chat(turns), 50, 0)
 	b.settle()

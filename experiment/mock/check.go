@@ -98,8 +98,7 @@ func (c Config) checkHardware(bad func(key, problem, hint string)) {
 func (c Config) checkRoom(bad func(key, problem, hint string)) {
 	if c.MaxNumSeqs > c.MaxNumBatchedTokens {
 		bad("max_num_seqs", fmt.Sprintf("%d sequences do not fit a step of %d tokens", c.MaxNumSeqs,
-			c.MaxNumBatchedTokens),
-			fmt.Sprintf("max_num_batched_tokens = %d or more", c.MaxNumSeqs))
+			c.MaxNumBatchedTokens), fmt.Sprintf("max_num_batched_tokens = %d or more", c.MaxNumSeqs))
 	}
 	if c.BlockSize > 1<<16 {
 		bad("block_size", fmt.Sprintf("%d tokens is not a block between 1 and %d", c.BlockSize, 1<<16),

@@ -23,7 +23,7 @@ func newChunks(p *reply, f frame) *chunks {
 	return &chunks{
 		frame: f, p: p, chat: p.shape == chat, tool: marshal(p.answer.tool),
 		head: fmt.Appendf(nil, `data: {"id":%s,"object":%q,"created":%d,"model":%s,"choices":[`, marshal(p.rec.ID),
-			object, p.created(), marshal(p.rec.Model)),
+			object, p.rec.created(), marshal(p.rec.Model)),
 	}
 }
 
@@ -150,7 +150,7 @@ func (c *chunks) object() map[string]any {
 	} else {
 		choice["text"] = p.text(0, p.q.want)
 	}
-	answer := map[string]any{"id": p.rec.ID, "object": object, "created": p.created(), "model": p.rec.Model,
+	answer := map[string]any{"id": p.rec.ID, "object": object, "created": p.rec.created(), "model": p.rec.Model,
 		"choices": []any{choice}}
 	if !p.f.has("no-usage") {
 		answer["usage"] = p.usage(p.q.want).object()

@@ -50,12 +50,9 @@ func (s *Server) metricsText() []byte {
 		float64(l.queried))
 	e.single("counter", "prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", float64(l.hit))
 	e.family("counter", "prompt_tokens_cached_by_source_total", "Cached prompt tokens by the tier that had them.")
-	for _, tier := range []struct {
-		source string
-		hits   int
-	}{{"device", l.hit}, {"host", l.offloadHit}, {"p2p", 0}, {"disk", 0}, {"external_unspecified", 0}} {
-		fmt.Fprintf(&e, "vllm:prompt_tokens_cached_by_source_total{%s,source=%q} %d\n", e.labels, tier.source,
-			tier.hits)
+	for i, source := range []string{"device", "host", "p2p", "disk", "external_unspecified"} {
+		hits := [...]int{l.hit, l.offloadHit, 0, 0, 0}[i]
+		fmt.Fprintf(&e, "vllm:prompt_tokens_cached_by_source_total{%s,source=%q} %d\n", e.labels, source, hits)
 	}
 	if s.sim != nil && s.sim.offload != nil {
 		s.exposeOffload(&e)
@@ -64,10 +61,10 @@ func (s *Server) metricsText() []byte {
 	e.single("counter", "prompt_tokens_total", "Prompt tokens processed.", float64(l.prompt))
 	e.single("counter", "generation_tokens_total", "Tokens generated.", float64(l.generated))
 	if len(l.adapters) > 0 {
-		s.exposeAdapters(&e)
+		l.exposeAdapters(&e)
 	}
 	if len(l.accepted) > 0 {
-		s.exposeSpeculation(&e)
+		l.exposeSpeculation(&e)
 	}
 	e.family("counter", "request_success_total", "Finished requests.")
 	for _, reason := range slices.Sorted(maps.Keys(l.finished)) {

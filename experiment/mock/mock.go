@@ -28,8 +28,7 @@ import (
 
 // Server is one simulated server for one listener. Use New.
 type Server struct {
-	cfg   Config // resolved
-	vocab vocab
+	responder
 	rules []faultRule
 	start time.Time
 	// clock makes the waiter of the calling goroutine. Tests in a synctest bubble use timers, since a
@@ -47,6 +46,12 @@ type Server struct {
 	engine   engine
 	counters *counters
 	sim      *simulated // the engine; nil: fixed times
+}
+
+// responder reads the prompts of requests and decides on the responses, but not on their times.
+type responder struct {
+	cfg   Config // resolved
+	vocab vocab
 }
 
 // engine decides when tokens are due. Times are durations since the server's start.
@@ -67,8 +72,8 @@ func New(c Config) (*Server, error) {
 		return nil, errors.Join(mistakes...)
 	}
 	c = c.resolved()
-	s := &Server{cfg: c, vocab: vocab(c.Vocab), start: time.Now(), clock: preciseClock, wake: make(chan struct{}, 1),
-		counters: newCounters(c)}
+	s := &Server{responder: responder{c, vocab(c.Vocab)}, start: time.Now(), clock: preciseClock,
+		wake: make(chan struct{}, 1), counters: newCounters(c)}
 	if c.Timers {
 		s.clock = func() (waiter, func()) { return timerWait, func() {} }
 	}

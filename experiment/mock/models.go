@@ -16,9 +16,8 @@ func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 	card := func(id, root string, parent any) map[string]any {
 		return map[string]any{
 			"id": id, "object": "model", "created": s.start.Unix(), "owned_by": "bench-mock", "root": root,
-			"parent":        parent,
-			"max_model_len": s.cfg.MaxModelLen, "meta": map[string]any{"n_vocab": s.cfg.Vocab,
-				"n_ctx": s.cfg.MaxModelLen},
+			"parent": parent, "max_model_len": s.cfg.MaxModelLen,
+			"meta": map[string]any{"n_vocab": s.cfg.Vocab, "n_ctx": s.cfg.MaxModelLen},
 		}
 	}
 	data := []any{card(s.cfg.Model, s.cfg.Root, nil)}
@@ -28,7 +27,7 @@ func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, map[string]any{"object": "list", "data": data})
 }
 
-func (s *Server) adapt(q *seq, model string) {
+func (s *responder) adapt(q *seq, model string) {
 	if slices.Contains(s.cfg.adapterNames(), model) {
 		q.adapter, q.factor = model, s.cfg.Adapters[model]
 	}
@@ -38,10 +37,10 @@ func (q *seq) slowed(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * cmp.Or(q.factor, 1))
 }
 
-func (s *Server) exposeAdapters(e *exposition) {
+func (l *counters) exposeAdapters(e *exposition) {
 	var waiting, running []string
-	for _, name := range slices.Sorted(maps.Keys(s.counters.adapters)) {
-		load := s.counters.adapters[name]
+	for _, name := range slices.Sorted(maps.Keys(l.adapters)) {
+		load := l.adapters[name]
 		if load.waiting > 0 {
 			waiting = append(waiting, name)
 		}
@@ -51,11 +50,11 @@ func (s *Server) exposeAdapters(e *exposition) {
 	}
 	e.family("gauge", "lora_requests_info", "Adapters with requests, in labels.")
 	fmt.Fprintf(e, "vllm:lora_requests_info{max_lora=\"%d\",running_lora_adapters=%q,waiting_lora_adapters=%q} %d\n",
-		len(s.counters.adapters), strings.Join(running, ","), strings.Join(waiting, ","), time.Now().Unix())
+		len(l.adapters), strings.Join(running, ","), strings.Join(waiting, ","), time.Now().Unix())
 }
 
-func (s *Server) exposeSpeculation(e *exposition) {
-	l, accepted := s.counters, 0
+func (l *counters) exposeSpeculation(e *exposition) {
+	accepted := 0
 	for _, n := range l.accepted {
 		accepted += n
 	}

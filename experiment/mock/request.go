@@ -179,7 +179,7 @@ func decode(r *http.Request, v any) *apiError {
 	return nil
 }
 
-func (s *Server) sequence(req *request, kind api, arrival time.Duration) (*seq, int, *apiError) {
+func (s *responder) sequence(req *request, kind api, arrival time.Duration) (*seq, int, *apiError) {
 	if !s.serves(req.Model) {
 		return nil, 0, &apiError{http.StatusNotFound, fmt.Sprintf("The model `%s` does not exist.", req.Model), "model"}
 	}
@@ -199,7 +199,7 @@ func (s *Server) sequence(req *request, kind api, arrival time.Duration) (*seq, 
 	return q, limit, nil
 }
 
-func (s *Server) prompt(req *request, kind api) ([]int32, *apiError) {
+func (s *responder) prompt(req *request, kind api) ([]int32, *apiError) {
 	if kind != completions {
 		if len(req.Messages.list) == 0 {
 			return nil, invalid("messages", "messages must not be empty.")
@@ -214,12 +214,12 @@ func (s *Server) prompt(req *request, kind api) ([]int32, *apiError) {
 }
 
 // serves reports whether requests may ask for a model; empty: the only one.
-func (s *Server) serves(model string) bool {
+func (s *responder) serves(model string) bool {
 	return model == "" || model == s.cfg.Model || slices.Contains(s.cfg.ServedModels, model)
 }
 
 // ids reads a prompt: a string, a list of token ids, or a list of exactly one of these.
-func (s *Server) ids(prompt json.RawMessage) ([]int32, *apiError) {
+func (s *responder) ids(prompt json.RawMessage) ([]int32, *apiError) {
 	wrong := invalid("prompt", "prompt must be a string, a list of token ids, or a list with one of these.")
 	if len(prompt) == 0 {
 		return nil, wrong
@@ -251,7 +251,7 @@ func (s *Server) ids(prompt json.RawMessage) ([]int32, *apiError) {
 }
 
 // limit is the most output tokens; vLLM's defaults: 16 for completions, the rest of the context for chat.
-func (s *Server) limit(req *request, kind api, prompt int) (int, *apiError) {
+func (s *responder) limit(req *request, kind api, prompt int) (int, *apiError) {
 	asked := req.MaxTokens
 	if req.MaxCompletionTokens != nil {
 		asked = req.MaxCompletionTokens

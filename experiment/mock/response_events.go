@@ -213,7 +213,7 @@ func (e *responseEvents) ended(output []any) map[string]any {
 func (e *responseEvents) response(status string, output []any, used any) map[string]any {
 	p := e.p
 	answer := map[string]any{
-		"id": p.rec.ID, "object": "response", "created_at": p.created(), "model": p.rec.Model, "status": status,
+		"id": p.rec.ID, "object": "response", "created_at": p.rec.created(), "model": p.rec.Model, "status": status,
 		"output": output, "usage": used,
 		"incomplete_details": nil, "error": nil, "instructions": nil, "metadata": nil, "parallel_tool_calls": true,
 		"tool_choice": "auto", "tools": []any{}, "temperature": 1.0, "top_p": 1.0, "max_output_tokens": p.req.MaxTokens,

@@ -119,8 +119,7 @@ func (e *Engine) Add(j Job) {
 	q.want, q.finish, q.tenant = j.Output, "length", j.Tenant
 	q.drafter = newDrafter(e.s.cfg.Speculation)
 	r := &Record{ID: j.ID, ArrivalNS: int64(j.At), PromptTokens: len(j.Prompt), Finish: q.finish,
-		DueNS:           make([]int64, 0, j.Output),
-		ReasoningTokens: e.reasoning(j.Thoughts, q)}
+		DueNS: make([]int64, 0, j.Output), ReasoningTokens: e.reasoning(j.Thoughts, q)}
 	if j.KeepAnswer {
 		r.Answer = make([]int32, j.Output)
 		for i := range r.Answer {
@@ -200,6 +199,5 @@ func (e *Engine) fill(q *seq, r *Record) {
 func (e *Engine) Moment() Moment {
 	l := e.s.counters
 	return Moment{At: e.now, Running: l.running, Waiting: e.s.sim.queueLength(e.now), KVUsage: e.s.kvUsage(),
-		Queried: l.queried, Hit: l.hit,
-		Preemptions: l.preemptions, Prompt: l.prompt, Generated: l.generated}
+		Queried: l.queried, Hit: l.hit, Preemptions: l.preemptions, Prompt: l.prompt, Generated: l.generated}
 }

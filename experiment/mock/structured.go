@@ -85,7 +85,7 @@ func requiredOf(schema map[string]any) string {
 
 // structured is an answer to a schema, which fits it or not: it has a number in place of a string, or ends early. To a
 // schema that is not known it is an empty object, right or not.
-func (s *Server) structured(schema map[string]any, q *seq) *script {
+func (s *responder) structured(schema map[string]any, q *seq) *script {
 	of := requiredOf(schema)
 	document, known := documents[of]
 	if !known {
@@ -149,7 +149,7 @@ func orAll(share *float64) float64 {
 var knownQuestion = regexp.MustCompile(`^What is (\d{1,9}) \+ (\d{1,9})\?$`)
 
 // known is the answer to a known question: the sum, or another number; nil: there is no such question.
-func (s *Server) known(req *request, q *seq) *script {
+func (s *responder) known(req *request, q *seq) *script {
 	last := ""
 	for text := range req.texts() {
 		if text = strings.TrimSpace(text); text != "" {

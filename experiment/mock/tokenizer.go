@@ -42,7 +42,7 @@ func (v vocab) id(word string) int32 {
 
 // chat renders messages like a ChatML template: start, role, separator, content, end; after the last message
 // start, "assistant", separator. That is 4 extra tokens per message and 3 at the end.
-func (s *Server) chat(messages []message) []int32 {
+func (s *responder) chat(messages []message) []int32 {
 	v := s.vocab
 	var ids []int32
 	for _, m := range messages {
