@@ -121,7 +121,7 @@ func (f *sizeFlags) size(c *cli, cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	s.Router, s.Policy = f.router, size.Policy{StartUp: f.startUp}
+	s.Router, s.StartUp = f.router, f.startUp
 	switch {
 	case len(f.hours) > 0:
 		s.Hours, s.Rate = f.hours, slices.Max(f.hours)

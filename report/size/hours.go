@@ -3,15 +3,13 @@ package size
 import (
 	"math"
 	"slices"
-	"time"
 )
 
-// Policy is how an autoscaler follows the load.
-type Policy struct {
-	StartUp time.Duration // from the decision to the first request that a new replica takes
-	Target  float64       // share of the capacity that it fills; 0 = 0.8
-	Idle    time.Duration // a replica that was not needed for so long ends; 0 = 5 minutes
-}
+// How an autoscaler follows the load.
+const (
+	target      = 0.8 // share of the capacity that it fills
+	idleMinutes = 5   // after which a replica that was not needed ends
+)
 
 // Day is what a day of traffic takes: GPU-hours, and seconds in which the load was more than the fleet carries.
 type Day struct {
@@ -33,13 +31,6 @@ type Fleet struct {
 
 // day serves the hours' rates, between whose middles the load is a line.
 func (q *Question) day(k *known) *Day {
-	p := q.Policy
-	if p.Target == 0 {
-		p.Target = 0.8
-	}
-	if p.Idle == 0 {
-		p.Idle = 5 * time.Minute
-	}
 	needs := func(rate float64) int { // replicas
 		n, err := k.smallest(rate, k.likely)
 		if err != nil {
@@ -52,10 +43,10 @@ func (q *Question) day(k *known) *Day {
 	most := 0
 	for i := range minutes {
 		rate := q.rateAt(i)
-		need[i], want[i] = needs(rate), needs(rate/p.Target)
+		need[i], want[i] = needs(rate), needs(rate/target)
 		most = max(most, need[i])
 	}
-	d := &Day{Hours: len(q.Hours), StartUp: p.StartUp.Seconds(), Target: p.Target}
+	d := &Day{Hours: len(q.Hours), StartUp: q.StartUp.Seconds(), Target: target}
 	each := float64(k.c.GPUs) / 60
 	most = max(most, needs(q.Rate)) // the highest hour's own
 	d.Fixed = Fleet{Most: most, GPUHours: each * float64(most*minutes)}
@@ -63,7 +54,7 @@ func (q *Question) day(k *known) *Day {
 	for _, n := range need {
 		d.Perfect.GPUHours += each * float64(n)
 	}
-	d.Policy = follow(need, want, int(math.Ceil(p.StartUp.Minutes())), int(p.Idle.Minutes()))
+	d.Policy = follow(need, want, int(math.Ceil(q.StartUp.Minutes())), idleMinutes)
 	d.Policy.GPUHours *= each
 	if usd := k.c.GPUHourUSD; usd != nil {
 		for _, f := range []*Fleet{&d.Fixed, &d.Perfect, &d.Policy} {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"bench/experiment/roofline"
 	"bench/experiment/series"
@@ -20,7 +21,7 @@ type Question struct {
 	Rate    float64 // requests/s of the whole fleet; of a day the highest
 	Router  string  // one of twin.Routers; empty = the first
 	Hours   []float64
-	Policy  Policy
+	StartUp time.Duration // of a replica of an autoscaler, from the decision to the first request that it takes
 	Traffic series.Traffic
 	Limits  []twin.Limit
 }
@@ -74,7 +75,7 @@ type Plan struct {
 	without string // why there is a bound alone
 }
 
-func (p *Plan) GPUs(n Number) Number {
+func (p *Plan) gpus(n Number) Number {
 	return Number{n.Low * p.GPUsEach, n.Best * p.GPUsEach, n.High * p.GPUsEach}
 }
 
@@ -93,7 +94,7 @@ func (p *Plan) order() float64 {
 	case p.USDPerMonth != nil:
 		return *p.USDPerMonth
 	}
-	return 1e12 * float64(p.GPUs(p.Replicas).Best)
+	return 1e12 * float64(p.gpus(p.Replicas).Best)
 }
 
 func (q *Question) plan(c *Candidate) Plan {
@@ -138,7 +139,7 @@ func (q *Question) plan(c *Candidate) Plan {
 		p.LimitedBy = q.limitedBy(c, each, p.Replicas.Best)
 	}
 	if c.GPUHourUSD != nil {
-		hour := *c.GPUHourUSD * float64(p.GPUs(p.Replicas).Best)
+		hour := *c.GPUHourUSD * float64(p.gpus(p.Replicas).Best)
 		p.USDPerMonth = new(hour * hoursOfMonth)
 		p.USDPerMillion = new(1e6 * hour / (3600 * q.Rate * q.Traffic.Output))
 	}
@@ -157,15 +158,13 @@ func (k *known) number(rate float64) (n Number, err error) {
 	of := func(e end) func(int) (float64, error) {
 		return func(replicas int) (float64, error) { return k.of(replicas, e) }
 	}
-	for _, x := range []struct {
-		n    *int
-		each func(int) (float64, error)
-	}{{&n.Best, k.likely}, {&n.Low, of(high)}, {&n.High, of(low)}} {
-		if *x.n, err = k.smallest(rate, x.each); err != nil {
-			return n, err
-		}
+	if n.Best, err = k.smallest(rate, k.likely); err == nil {
+		n.Low, err = k.smallest(rate, of(high))
 	}
-	return n, nil
+	if err == nil {
+		n.High, err = k.smallest(rate, of(low))
+	}
+	return n, err
 }
 
 // smallest is the least number of replicas of which each carries its part; 0: none. More replicas carry more in all,

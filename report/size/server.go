@@ -89,9 +89,8 @@ type Hardware struct {
 
 // Candidates are the measured server, and each device with each number of GPUs. note states why one rests on less than
 // it could.
-func (s *Server) Candidates(h Hardware, models roofline.Models,
-	devices roofline.Hardware) (out []Candidate, note string,
-	err error) {
+func (s *Server) Candidates(h Hardware, models roofline.Models, devices roofline.Hardware) (
+	out []Candidate, note string, err error) {
 	own := s.Target
 	own.GPUs = max(1, own.GPUs)
 	if len(h.Devices) == 0 {
@@ -128,8 +127,8 @@ func (s *Server) Candidates(h Hardware, models roofline.Models,
 			if s.twin != nil && gpus == own.GPUs && h.Precision == "" && (device == own.Hardware || from != nil &&
 				sameDevice(devices, device, from.Device.ID)) {
 				c := OfTwin(s.twin, s.other, from, s.distrust())
-				c.Name, c.GPUs, c.GPUHourUSD = cmp.Or(serverName(own.Hardware, gpus), "the measured server"), gpus,
-					h.Price(own.Hardware)
+				c.Name, c.GPUs = cmp.Or(serverName(own.Hardware, gpus), "the measured server"), gpus
+				c.GPUHourUSD = h.Price(own.Hardware)
 				out = append(out, c)
 				continue
 			}
@@ -142,13 +141,14 @@ func (s *Server) Candidates(h Hardware, models roofline.Models,
 			}
 			fitted := s.twin
 			if fitted != nil {
-				switch own, err := alone(); {
-				case from == nil:
-					note = "the run does not state its model and hardware: other hardware rests on the roofline alone"
-					fitted = nil
-				case err != nil || math.IsNaN(own):
-					note = "the run shows no limit of its server: other hardware rests on the roofline alone"
-					fitted = nil
+				why := ""
+				if x, err := alone(); from == nil {
+					why = "does not state its model and hardware"
+				} else if err != nil || math.IsNaN(x) {
+					why = "shows no limit of its server"
+				}
+				if why != "" {
+					fitted, note = nil, "the run "+why+": other hardware rests on the roofline alone"
 				}
 			}
 			c := OfRoofline(Setups{From: from, To: to}, fitted, s.Traffic, s.Limits)
@@ -163,8 +163,8 @@ func (s *Server) Candidates(h Hardware, models roofline.Models,
 func (s *Server) distrust() string {
 	const mostError, leastCovered = 0.2, 0.7
 	if b := s.tested; b != nil && (b.Error > mostError || b.Covered < leastCovered) {
-		return fmt.Sprintf("the backtest has a median error of %.0f %%, and %.0f %% of its figures are within their intervals",
-			100*b.Error, 100*b.Covered)
+		return fmt.Sprintf("the backtest has a median error of %.0f %%, and %.0f %% of its figures are within their "+
+			"intervals", 100*b.Error, 100*b.Covered)
 	}
 	return ""
 }

@@ -40,8 +40,7 @@ const (
 // Candidate is a server that the fleet could consist of.
 type Candidate struct {
 	Name       string // h200-sxm × 2
-	Hardware   string
-	GPUs       int // of a replica
+	GPUs       int    // of a replica
 	GPUHourUSD *float64
 	Basis      Basis
 	Refused    string // why it carries nothing; empty: it may carry something
@@ -111,7 +110,7 @@ type Setups struct {
 // OfRoofline is a server on hardware that was not measured: the twin of another, if there is one, with its step times
 // changed by the ratio of the rooflines. requests are sent to a single replica.
 func OfRoofline(s Setups, t *series.Twin, traffic series.Traffic, limits []twin.Limit) Candidate {
-	c := Candidate{Basis: Roofline, GPUs: max(1, s.To.GPUs), Hardware: s.To.Device.ID, setup: &s.To}
+	c := Candidate{Basis: Roofline, GPUs: max(1, s.To.GPUs), setup: &s.To}
 	room := s.To.Capacity(traffic.Prompt + traffic.Output/2)
 	if room.MemoryGB > 0 && room.Sequences == 0 {
 		c.Refused = fmt.Sprintf("memory: weights of %.0f GB and one request do not fit into %.0f GB", room.WeightsGB,

@@ -95,9 +95,8 @@ func (r *Result) table() report.Table {
 		if p.Basis == Scaled {
 			name += " (scaled)"
 		}
-		if p.Refused != "" {
-			add(report.TextCell(name), report.Absent(), report.Absent(), report.Absent(), report.Absent(),
-				report.Absent(), report.Absent(), report.Absent(), report.TextCell(p.Refused))
+		if none := report.Absent(); p.Refused != "" {
+			add(report.TextCell(name), none, none, none, none, none, none, none, report.TextCell(p.Refused))
 			continue
 		}
 		number := func(n Number) report.Cell {
@@ -107,7 +106,7 @@ func (r *Result) table() report.Table {
 			return report.TextCell(fmt.Sprint(n.Best) + strings.ReplaceAll(n.interval(), ", ", "–"))
 		}
 		most := map[bool]string{true: "≤ "}[p.AtMost]
-		add(report.TextCell(name), number(p.Replicas), number(p.GPUs(p.Replicas)), number(p.Spare),
+		add(report.TextCell(name), number(p.Replicas), number(p.gpus(p.Replicas)), number(p.Spare),
 			report.TextCell(unit.Brief(p.LoadEach, 3)),
 			optional(p.Margin, func(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }),
 			optional(p.USDPerMillion, func(x float64) string { return most + unit.Digits(x) }),
@@ -125,8 +124,8 @@ func (r *Result) days() (out []report.Table) {
 			continue
 		}
 		t := report.Table{ID: "day", Columns: []report.Column{{Head: r.Plans[i].Name},
-			{Head: "replicas, most", Num: true},
-			{Head: "GPU-hours", Num: true}, {Head: "over the SLO", Num: true}, {Head: "USD", Num: true}}}
+			{Head: "replicas, most", Num: true}, {Head: "GPU-hours", Num: true}, {Head: "over the SLO", Num: true},
+			{Head: "USD", Num: true}}}
 		for _, f := range []struct {
 			name string
 			*Fleet
@@ -139,8 +138,7 @@ func (r *Result) days() (out []report.Table) {
 				usd = report.TextCell(unit.Digits(*f.USD))
 			}
 			t.Add(report.TextCell(f.name), report.TextCell(fmt.Sprint(f.Most)),
-				report.TextCell(unit.Brief(f.GPUHours, 3)),
-				report.TextCell(fmt.Sprintf("%.0f s", f.OverS)), usd)
+				report.TextCell(unit.Brief(f.GPUHours, 3)), report.TextCell(fmt.Sprintf("%.0f s", f.OverS)), usd)
 		}
 		out = append(out, t)
 	}
@@ -149,8 +147,7 @@ func (r *Result) days() (out []report.Table) {
 
 func (r *Result) notes() []string {
 	lines := []string{fmt.Sprintf("traffic: %s, on average %.0f prompt and %.0f output tokens; router: %s; "+
-		"intervals of 90 %%", r.Traffic,
-		r.Prompt, r.Output, r.Router)}
+		"intervals of 90 %%", r.Traffic, r.Prompt, r.Output, r.Router)}
 	predicted := ""
 	if r.Predicted {
 		predicted = " (PREDICTED: no server was)"
@@ -164,12 +161,10 @@ func (r *Result) notes() []string {
 		text  string
 	}{
 		{Measured, "measured" + predicted + ": the twin of the measured server"},
-		{Scaled,
-			"scaled: that twin, its step times changed by the ratio of the rooflines; of published pairs of figures " +
-				"95 % lie within a factor of 1.7 across devices, 1.4 across numbers of GPUs"},
-		{Roofline,
-			"no measurement: the roofline with the range of published figures (90 %); measure one replica to " +
-				"narrow it"},
+		{Scaled, "scaled: that twin, its step times changed by the ratio of the rooflines; of published pairs of " +
+			"figures 95 % lie within a factor of 1.7 across devices, 1.4 across numbers of GPUs"},
+		{Roofline, "no measurement: the roofline with the range of published figures (90 %); measure one replica to " +
+			"narrow it"},
 	} {
 		if used[x.basis] {
 			lines = append(lines, x.text)
@@ -186,11 +181,9 @@ func (r *Result) notes() []string {
 		}
 	}
 	if b := r.Backtest; b != nil {
-		lines = append(lines,
-			fmt.Sprintf("backtest: %d windows predicted from the %d before: median error %.0f %%, %.0f %% "+
-				"of %d figures within their interval of 95 %%; one server had %s to %s/s", b.Tested, b.Fitted,
-				100*b.Error,
-				100*b.Covered, len(b.Points), unit.Brief(b.Least, 3), unit.Brief(b.Most, 3)))
+		lines = append(lines, fmt.Sprintf("backtest: %d windows predicted from the %d before: median error %.0f %%, "+
+			"%.0f %% of %d figures within their interval of 95 %%; one server had %s to %s/s", b.Tested, b.Fitted,
+			100*b.Error, 100*b.Covered, len(b.Points), unit.Brief(b.Least, 3), unit.Brief(b.Most, 3)))
 	}
 	return lines
 }
