@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
+	"sync/atomic"
 
 	"bench/report/compare"
 	"bench/report/foreign"
@@ -23,9 +23,8 @@ type Archive struct {
 	turn  chan struct{} // of one Update at a time
 	index compare.Index
 
-	mu         sync.Mutex
-	part       *Part // of a long Update that goes on; nil: none does
-	indexError error
+	part       atomic.Pointer[Part] // of a long Update that goes on; nil: none does
+	indexError atomic.Pointer[error]
 }
 
 // Part is what an Update has read so far.
@@ -46,28 +45,16 @@ func Open(dir string) (*Archive, error) {
 
 func (a *Archive) Close() error { return a.root.Close() }
 
-// Begin announces an Update: until it ends, Nights are those of the index, and what it has read.
-func (a *Archive) Begin() { a.publish(&Part{a.index.Nights, -1}) }
+// Begin announces an Update: until it ends, nights are those of the index, and what it has read.
+func (a *Archive) Begin() { a.part.Store(&Part{a.index.Nights, -1}) }
 
-// Nights are the runs at once, with the number of those that an Update that goes on has left; else they are up to date.
-func (a *Archive) Nights(ctx context.Context) (nights []compare.Night, left int, err error) {
-	if part := a.soFar(); part != nil {
+// nights are the runs at once, with the number of those that an Update that goes on has left; else they are up to date.
+func (a *Archive) nights(ctx context.Context) (nights []compare.Night, left int, err error) {
+	if part := a.part.Load(); part != nil {
 		return part.Nights, part.Left, nil
 	}
 	nights, _, err = a.Update(ctx, nil)
 	return nights, 0, err
-}
-
-func (a *Archive) soFar() *Part {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.part
-}
-
-func (a *Archive) publish(part *Part) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.part = part
 }
 
 // Update returns the runs by start; fresh is the number of new or changed ones. The nights never change. It writes its
@@ -79,7 +66,7 @@ func (a *Archive) Update(ctx context.Context, each func(Part)) (nights []compare
 	case <-ctx.Done():
 		return nil, 0, ctx.Err()
 	}
-	defer a.publish(nil)
+	defer a.part.Store(nil)
 	index, fresh, err := compare.ReadNights(a.files, a.index, func(name string) (compare.Run, error) {
 		if err := ctx.Err(); err != nil {
 			return compare.Run{}, err
@@ -90,7 +77,7 @@ func (a *Archive) Update(ctx context.Context, each func(Part)) (nights []compare
 			return
 		}
 		part := Part{soFar.Nights, left}
-		a.publish(&part)
+		a.part.Store(&part)
 		if !soFar.Same(a.index) {
 			a.keep(soFar)
 			a.index = soFar
@@ -115,16 +102,15 @@ func (a *Archive) Update(ctx context.Context, each func(Part)) (nights []compare
 // keep writes the index; without it the archive goes on.
 func (a *Archive) keep(index compare.Index) {
 	err := a.writeIndex(index)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.indexError = err
+	a.indexError.Store(&err)
 }
 
 // IndexError is why the last Update could not write the index.
 func (a *Archive) IndexError() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.indexError
+	if err := a.indexError.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // writeIndex replaces the index: another process never reads a part of it.

@@ -78,7 +78,7 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) trend(w http.ResponseWriter, r *http.Request) {
 	s.render(w, r, func(q Query, nights []compare.Night, to io.Writer) (string, error) {
-		picked := q.Pick(nights)
+		picked := q.pick(nights)
 		if len(q.Runs) > 0 {
 			var err error
 			if picked, err = selected(q, nights, 1, len(nights)); err != nil {
@@ -95,7 +95,7 @@ func (s *Server) trend(w http.ResponseWriter, r *http.Request) {
 type writer func(q Query, nights []compare.Night, to io.Writer) (more string, err error)
 
 func (s *Server) render(w http.ResponseWriter, r *http.Request, write writer) {
-	q, err := ParseQuery(r.URL.Query())
+	q, err := parseQuery(r.URL.Query())
 	if err != nil {
 		s.wrong(w, r, http.StatusBadRequest, err)
 		return
@@ -121,7 +121,7 @@ func (s *Server) rendered(ctx context.Context, q Query, write writer) (text []by
 	case <-ctx.Done():
 		return nil, "", ctx.Err()
 	}
-	nights, _, err := s.archive.Nights(ctx)
+	nights, _, err := s.archive.nights(ctx)
 	if err != nil {
 		return nil, "", err
 	}

@@ -25,14 +25,13 @@ type Query struct {
 
 func (q *Query) fields() map[string]*string {
 	return map[string]*string{"matrix": &q.Matrix, "model": &q.Model, "hardware": &q.Hardware, "server": &q.Server,
-		"answer": &q.Answer,
-		"from":   &q.From, "to": &q.To, "q": &q.Text, "sort": &q.Sort}
+		"answer": &q.Answer, "from": &q.From, "to": &q.To, "q": &q.Text, "sort": &q.Sort}
 }
 
 const day = "2006-01-02"
 
-// ParseQuery reads a URL's query. Keys of other pages are ignored; the error says which value is wrong.
-func ParseQuery(v url.Values) (Query, error) {
+// parseQuery reads a URL's query. Keys of other pages are ignored; the error says which value is wrong.
+func parseQuery(v url.Values) (Query, error) {
 	var q Query
 	for key, into := range q.fields() {
 		*into = strings.TrimSpace(v.Get(key))
@@ -76,7 +75,7 @@ func (q Query) Encode() string {
 	return v.Encode()
 }
 
-func (q Query) Pick(nights []compare.Night) []compare.Night {
+func (q Query) pick(nights []compare.Night) []compare.Night {
 	words := strings.Fields(strings.ToLower(q.Text))
 	var out []compare.Night
 	for _, n := range nights {
@@ -94,14 +93,13 @@ func (q *Query) matches(n *compare.Night) bool {
 	is := func(want, got string) bool { return want == "" || want == got }
 	date := n.StartedAt.UTC().Format(day)
 	return is(q.Matrix, n.Group.Matrix) && is(q.Model, n.Group.Model) && is(q.Hardware, hardware(n)) &&
-		is(q.Server, server(n)) &&
-		is(q.Answer, n.Headline.Answer) && (q.From == "" || date >= q.From) && (q.To == "" || date <= q.To)
+		is(q.Server, server(n)) && is(q.Answer, n.Headline.Answer) && (q.From == "" || date >= q.From) &&
+		(q.To == "" || date <= q.To)
 }
 
 func contains(n *compare.Night, words []string) bool {
 	h := n.Headline
 	line := strings.ToLower(strings.Join([]string{n.Dir, n.Run, n.Group.Matrix, n.Group.Model, hardware(n),
-		n.Group.Precision, server(n), h.State, h.Answer,
-		h.Point, h.Trust, gate(n)}, "\n"))
+		n.Group.Precision, server(n), h.State, h.Answer, h.Point, h.Trust, gate(n)}, "\n"))
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(line, w) })
 }

@@ -16,7 +16,7 @@ func parse(t *testing.T, text string) Query {
 	t.Helper()
 	v, err := url.ParseQuery(text)
 	check(t, err)
-	q, err := ParseQuery(v)
+	q, err := parseQuery(v)
 	check(t, err)
 	return q
 }
@@ -68,7 +68,7 @@ func TestPick(t *testing.T) {
 		"q=d.*":                         "",
 	} {
 		var got []string
-		for _, n := range parse(t, strings.ReplaceAll(text, " ", "+")).Pick(lines()) {
+		for _, n := range parse(t, strings.ReplaceAll(text, " ", "+")).pick(lines()) {
 			got = append(got, n.Dir)
 		}
 		if strings.Join(got, " ") != want {
@@ -91,7 +91,7 @@ func TestParseQuery(t *testing.T) {
 	} {
 		v, err := url.ParseQuery(text)
 		check(t, err)
-		if _, err := ParseQuery(v); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseQuery(v); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
@@ -117,18 +117,18 @@ func FuzzQuery(f *testing.F) {
 		if err != nil {
 			return
 		}
-		q, err := ParseQuery(v)
+		q, err := parseQuery(v)
 		if err != nil {
 			return
 		}
 		again, err := url.ParseQuery(q.Encode())
 		check(t, err)
-		same, err := ParseQuery(again)
+		same, err := parseQuery(again)
 		if err != nil || same.Encode() != q.Encode() || !reflect.DeepEqual(q, same) {
 			t.Errorf("%+v became %+v, %v", q, same, err)
 		}
 		seen := map[string]bool{}
-		for _, n := range q.Pick(nights) {
+		for _, n := range q.pick(nights) {
 			if seen[n.Dir] || n.Headline == nil {
 				t.Errorf("%s is picked twice, or not readable", n.Dir)
 			}

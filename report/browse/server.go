@@ -1,11 +1,28 @@
+// Package browse serves the runs below a directory as pages: a table of all runs, which links to the report
+// of each, to the comparison of some and to their history. These are the pages of package page, rendered on
+// demand.
+//
+// It changes nothing below the directory but its index, and reads nothing outside of it. A request names runs
+// of the archive, never files, so that no path comes from a request. Names of files and everything in them
+// are untrusted.
 package browse
 
 import (
 	"bytes"
+	_ "embed"
 	"net/http"
 
 	"bench/experiment/text"
 	"bench/report/page"
+)
+
+var (
+	//go:embed table.html
+	tableHTML string
+	//go:embed table.css
+	tableCSS string
+	//go:embed table.js
+	tableScript string
 )
 
 type Server struct {
@@ -32,7 +49,7 @@ func (s *Server) Handler() http.Handler {
 }
 
 func (s *Server) table(w http.ResponseWriter, r *http.Request) {
-	q, err := ParseQuery(r.URL.Query())
+	q, err := parseQuery(r.URL.Query())
 	if err != nil {
 		s.wrong(w, r, http.StatusBadRequest, err)
 		return
@@ -45,7 +62,7 @@ func (s *Server) table(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) wrong(w http.ResponseWriter, r *http.Request, status int, err error) {
-	q, invalid := ParseQuery(r.URL.Query())
+	q, invalid := parseQuery(r.URL.Query())
 	if invalid != nil {
 		q = Query{}
 	}
@@ -53,25 +70,19 @@ func (s *Server) wrong(w http.ResponseWriter, r *http.Request, status int, err e
 }
 
 func (s *Server) writeTable(w http.ResponseWriter, r *http.Request, q Query, status int, wrong string) {
-	nights, left, err := s.archive.Nights(r.Context())
+	nights, left, err := s.archive.nights(r.Context())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	v := newTable(s.shell, s.archive.Dir, q, nights)
 	v.Wrong, v.Reading = wrong, reading(len(nights), left)
-	text, err := tableText(v)
-	if err != nil {
+	var b bytes.Buffer
+	if err := tableTemplate().Execute(text.Page(&b), v); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	writePage(w, status, s.shell.Policy, text)
-}
-
-func tableText(v tableView) ([]byte, error) {
-	var b bytes.Buffer
-	err := tableTemplate().Execute(text.Page(&b), v)
-	return b.Bytes(), err
+	writePage(w, status, s.shell.Policy, b.Bytes())
 }
 
 func writePage(w http.ResponseWriter, status int, policy string, text []byte) {

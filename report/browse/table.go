@@ -74,7 +74,7 @@ func reading(read, left int) string {
 
 func newTable(shell page.Shell, dir string, q Query, nights []compare.Night) tableView {
 	v := tableView{Shell: shell, Dir: dir, Query: q, Choices: choices(q, nights), Heads: heads(q), Total: len(nights)}
-	picked := q.Pick(nights)
+	picked := q.pick(nights)
 	v.Shown = fmt.Sprintf("%s of %s", unit.Count(len(picked)), unit.Plural(len(nights), "run"))
 	from := min(q.Page*perPage, len(picked))
 	shown := picked[from:min(from+perPage, len(picked))]
@@ -107,8 +107,7 @@ func (q Query) otherPage(exists bool, step int) string {
 // choices have the values of all runs: one filter must not hide the values of another.
 func choices(q Query, nights []compare.Night) []choice {
 	out := []choice{{Key: "matrix", Value: q.Matrix}, {Key: "model", Value: q.Model},
-		{Key: "hardware", Value: q.Hardware},
-		{Key: "server", Value: q.Server}, {Key: "answer", Value: q.Answer}}
+		{Key: "hardware", Value: q.Hardware}, {Key: "server", Value: q.Server}, {Key: "answer", Value: q.Answer}}
 	for i := range out {
 		c := &out[i]
 		found := map[string]bool{c.Value: true} // also one that no run has any more
@@ -151,10 +150,9 @@ var kinds = map[string]string{"PASS": "pass", "FAIL": "fail", "UNDECIDED": "unde
 func newRunView(n *compare.Night, selected bool) runView {
 	h := n.Headline
 	v := runView{Dir: n.Dir, URL: "report?" + url.Values{"run": {n.Dir}}.Encode(), Day: n.StartedAt.UTC().Format(day),
-		Clock:  n.StartedAt.UTC().Format("15:04"),
-		Matrix: n.Group.Matrix, Model: n.Group.Model, Hardware: hardware(n), Server: h.Server,
-		Answer: h.Answer, Kind: kinds[h.Verdict], Point: h.Point, TTFT: h.TTFT, TPOT: h.TPOT, TrustText: h.Trust,
-		Gate: gate(n), GateKind: kinds[gate(n)], GateError: n.GateError, Selected: selected}
+		Clock: n.StartedAt.UTC().Format("15:04"), Matrix: n.Group.Matrix, Model: n.Group.Model, Hardware: hardware(n),
+		Server: h.Server, Answer: h.Answer, Kind: kinds[h.Verdict], Point: h.Point, TTFT: h.TTFT, TPOT: h.TPOT,
+		TrustText: h.Trust, Gate: gate(n), GateKind: kinds[gate(n)], GateError: n.GateError, Selected: selected}
 	if h.State != "done" {
 		v.State = fmt.Sprintf("%s, %d of %s", h.State, h.Rows, unit.Plural(h.Planned, "row"))
 	}
