@@ -72,7 +72,7 @@ licenses:
 simulate:
 	go test -timeout 3h -run 'VerdictsOfProcesses|LooksErr|NeedIsTrue|RegionHolds' -v ./experiment/stats -simulate -seed 3
 	BENCH_LONG=1 go test -timeout 1h -run 'TestSimulation|SameProcess|SlowdownIsFound|UnsteadyRegression' -v \
-		./experiment/stats ./experiment/series ./report/compare
+		./experiment/stats ./experiment/series ./report/compare ./report/shadow
 	go -C benchmarks run ./nights -seeds 20 -setting all,one,twice,noise # the table of benchmarks/nights/README.md
 	go -C benchmarks run ./gate
 	go -C benchmarks run ./predictions # the tables of benchmarks/predictions/README.md

@@ -73,6 +73,7 @@ var mayImport = map[string][]string{
 		"experiment", "experiment/diagnosis", "experiment/metric", "experiment/published", "experiment/record",
 		"experiment/roofline", "experiment/series", "experiment/stats", "experiment/telemetry", "experiment/text",
 		"experiment/tune", "experiment/unit", "experiment/verdict", "report/compare", "report/parallel",
+		"report/shadow",
 	},
 	"report/verify": {"experiment/record", "report"},
 	"report/why": {
@@ -93,12 +94,16 @@ var mayImport = map[string][]string{
 	},
 	"report/compare": {
 		"experiment", "experiment/metric", "experiment/record", "experiment/stats", "experiment/unit",
-		"experiment/verdict", "live/recording", "report/parallel",
+		"experiment/verdict", "report/parallel",
+	},
+	"report/shadow": {
+		"experiment/metric", "experiment/record", "experiment/stats", "experiment/unit", "live/recording",
+		"report/compare",
 	},
 	"report/page": {
 		"experiment", "experiment/diagnosis", "experiment/metric", "experiment/record", "experiment/roofline",
 		"experiment/series", "experiment/stats", "experiment/telemetry", "experiment/text", "experiment/unit",
-		"experiment/verdict", "internal/packed", "report", "report/compare", "report/parallel",
+		"experiment/verdict", "internal/packed", "report", "report/compare", "report/parallel", "report/shadow",
 	},
 	"report/parallel": {},
 	"report/export": {
@@ -111,12 +116,12 @@ var mayImport = map[string][]string{
 	"internal/fixturetest": {"experiment", "experiment/record", "experiment/workload"},
 	"internal/reporttest": {
 		"experiment", "experiment/record", "experiment/roofline", "experiment/stats", "experiment/telemetry",
-		"experiment/workload", "live/recording", "report/compare", "report/parallel",
+		"experiment/workload", "live/recording", "report/compare", "report/parallel", "report/shadow",
 	},
 	"report/foreign": {
 		"experiment", "experiment/metric", "experiment/record", "experiment/roofline", "experiment/stats",
 		"experiment/unit", "experiment/verdict", "experiment/workload", "internal/yaml", "live/recording", "report",
-		"report/compare",
+		"report/compare", "report/shadow",
 	},
 
 	"experiment/endpoint": {
@@ -194,7 +199,7 @@ const everything = "*"
 
 // extras are what the core does without: other tools, other machines, live traffic, the view of a running sweep, and the
 // reading of many runs. Only the programs, tests and other extras import them. Two more belong here and do not stand here
-// yet: live/recording, which report/compare reads for a candidate beside live traffic, and experiment/published, whose
+// yet: live/recording, which report/shadow reads for a candidate beside live traffic, and experiment/published, whose
 // figures roofline, series and report set beside a prediction.
 var extras = []string{
 	"experiment/hostile", "experiment/selftest/runner", "live/proxy", "report/browse", "report/export", "report/foreign",

@@ -6,6 +6,7 @@ import (
 
 	"bench/experiment/record"
 	"bench/report/compare"
+	"bench/report/shadow"
 )
 
 const SchemaDocument = "bench/report/v2"
@@ -34,7 +35,7 @@ type DocumentRun struct {
 	Searches []record.Found `json:"searches,omitempty"`
 	Beside   *Beside        `json:"beside_prediction,omitempty"` // absent = no prediction was given
 	// Shadow compares the recorded server with a candidate; absent = there was none.
-	Shadow *compare.ShadowComparison `json:"shadow,omitempty"`
+	Shadow *shadow.Comparison `json:"shadow,omitempty"`
 	Analysis
 }
 

@@ -27,6 +27,7 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/report/compare"
+	"bench/report/shadow"
 )
 
 type Run struct {
@@ -44,7 +45,7 @@ type Run struct {
 	Evaluated *Evaluated // the rows were evaluated again; nil: they are as in their files
 
 	// Shadow compares the server of a recording with a candidate that got copies of its requests; nil: none.
-	Shadow *compare.ShadowComparison
+	Shadow *shadow.Comparison
 }
 
 const (

@@ -11,6 +11,7 @@ import (
 	"bench/experiment/record"
 	"bench/experiment/unit"
 	"bench/report/compare"
+	"bench/report/shadow"
 )
 
 const TabCandidate = "candidate"
@@ -24,7 +25,7 @@ type ShadowView struct {
 }
 
 // ShadowAnswer puts a comparison into words: the verdicts on the gated figures come first.
-func ShadowAnswer(c *compare.ShadowComparison) ShadowView {
+func ShadowAnswer(c *shadow.Comparison) ShadowView {
 	v := ShadowView{Lead: "B: no pair to compare", Kind: Undecided, Text: fmt.Sprintf("A: the recorded server; "+
 		"B: the candidate; %s of the conversations copied to B; requests paired, conversations as wholes",
 		unit.Format(c.Share, "share"))}
@@ -63,7 +64,7 @@ func ShadowAnswer(c *compare.ShadowComparison) ShadowView {
 }
 
 // shadowWords is a figure with its verdict: "TPOT +4.1 % [+3.2, +5.0] worse".
-func shadowWords(f *compare.ShadowFigure) string {
+func shadowWords(f *shadow.Figure) string {
 	name, _ := metric.Cut(f.Name)
 	name, m := metric.Words(name), f.Metric()
 	if f.Verdict == compare.NoChange || f.Verdict == compare.Inconclusive {
@@ -72,7 +73,7 @@ func shadowWords(f *compare.ShadowFigure) string {
 	return name + " " + changeText(m) + " " + string(f.Verdict)
 }
 
-func ShadowForest(c *compare.ShadowComparison) Forest {
+func ShadowForest(c *shadow.Comparison) Forest {
 	var lines []ForestLine
 	for _, f := range c.Figures {
 		if f.Verdict == "" || f.Change == nil {
@@ -88,7 +89,7 @@ func ShadowForest(c *compare.ShadowComparison) Forest {
 	return Forest{Main: lines, Reach: reachOf(lines)}
 }
 
-func shadowTable(c *compare.ShadowComparison) Table {
+func shadowTable(c *shadow.Comparison) Table {
 	t := newTable("shadow", "Candidate B beside A", "figure", "turns", "pairs #", "A #", "B #", "change #", "verdict")
 	t.Note = "TTFT and E2E from send. A false alarm over all figures: at most 5 %. " +
 		"Tests: benchmarks/statistics.md#shadow."
@@ -103,13 +104,13 @@ func shadowTable(c *compare.ShadowComparison) Table {
 		t.Add(TextCell(metric.Words(f.Name)), TextCell(cmp.Or(f.Turns, "all")), count(f.Pairs), base, changed,
 			TextCell(changeText(m)), verdict)
 	}
-	if slices.ContainsFunc(c.Figures, func(f compare.ShadowFigure) bool { return f.Verdict == "" }) {
+	if slices.ContainsFunc(c.Figures, func(f shadow.Figure) bool { return f.Verdict == "" }) {
 		t.Note += " Later turns: B must prefill A's earlier answers, which A has in its cache."
 	}
 	return t
 }
 
-func shadowLoadTable(c *compare.ShadowComparison) Table {
+func shadowLoadTable(c *shadow.Comparison) Table {
 	t := newTable("shadow-load", "Load of A and B", "server", "requests/s #", "in flight, mean #",
 		"hit rate of the copied #")
 	t.Note = "From the first copy to the last."
@@ -125,17 +126,17 @@ func shadowLoadTable(c *compare.ShadowComparison) Table {
 }
 
 var leftOutWords = map[string]string{
-	compare.ShadowWarmup:  "sent in B's warm-up",
-	compare.ShadowLeft:    "the caller left, or the copy was cancelled",
-	compare.ShadowUnread:  "an answer has an encoding that is not read, or is too large",
-	compare.ShadowCut:     "cut: in flight when copying was stopped, or at the end",
-	compare.ShadowLate:    "sent more than 1 s after A's request",
-	compare.ShadowTooMany: "more pairs than memory for them",
-	compare.ShadowFailed:  "failed on a side: in the error rate only",
-	compare.ShadowBlocked: "the caller read A's answer slowly: in the error rate only",
+	shadow.Warmup:  "sent in B's warm-up",
+	shadow.Left:    "the caller left, or the copy was cancelled",
+	shadow.Unread:  "an answer has an encoding that is not read, or is too large",
+	shadow.Cut:     "cut: in flight when copying was stopped, or at the end",
+	shadow.Late:    "sent more than 1 s after A's request",
+	shadow.TooMany: "more pairs than memory for them",
+	shadow.Failed:  "failed on a side: in the error rate only",
+	shadow.Blocked: "the caller read A's answer slowly: in the error rate only",
 }
 
-func shadowLeftOutTable(c *compare.ShadowComparison) Table {
+func shadowLeftOutTable(c *shadow.Comparison) Table {
 	t := newTable("shadow-left-out", "Copies left out", "reason", "copies #")
 	for _, x := range c.LeftOut {
 		t.Add(TextCell(leftOutWords[x.Reason]), TextCell(unit.Count(x.Copies)))
@@ -146,7 +147,7 @@ func shadowLeftOutTable(c *compare.ShadowComparison) Table {
 	return t
 }
 
-func shadowFindingsTable(c *compare.ShadowComparison) Table {
+func shadowFindingsTable(c *shadow.Comparison) Table {
 	t := newTable("shadow-findings", "Cautions", "severity", "what", "do")
 	for _, f := range c.Findings {
 		t.Add(severityCell(f.Severity), TextCell(f.Text), TextCell(f.Hint))
@@ -178,7 +179,7 @@ func (p *printer) shadow(run *Run) {
 	}
 }
 
-func (p *printer) shadowAnswer(c *compare.ShadowComparison) {
+func (p *printer) shadowAnswer(c *shadow.Comparison) {
 	v := ShadowAnswer(c)
 	p.wrap("", p.paint(v.Kind, v.Lead))
 	p.wrap("  ", v.Text)

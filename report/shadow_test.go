@@ -8,6 +8,7 @@ import (
 	"bench/experiment/text"
 	fixture "bench/internal/reporttest"
 	"bench/report/compare"
+	"bench/report/shadow"
 )
 
 // The verdict on a candidate stands at the end of the text, after its tables; on every screen no line is too long.
@@ -40,12 +41,12 @@ func TestShadowText(t *testing.T) {
 
 // Each verdict has its words, with the sign of the change in them.
 func TestShadowWords(t *testing.T) {
-	change := func(x, lo, hi float64, v compare.Verdict) *compare.ShadowFigure {
-		f := &compare.ShadowFigure{Name: "tpot_mean", Verdict: v, Change: &x, NoChangeWithin: 0.021, NeedPairs: 4000}
+	change := func(x, lo, hi float64, v compare.Verdict) *shadow.Figure {
+		f := &shadow.Figure{Name: "tpot_mean", Verdict: v, Change: &x, NoChangeWithin: 0.021, NeedPairs: 4000}
 		f.CI95.Lo, f.CI95.Hi = lo, hi
 		return f
 	}
-	for want, f := range map[string]*compare.ShadowFigure{
+	for want, f := range map[string]*shadow.Figure{
 		"TPOT +4.1 % [+3.2, +5.0] worse":        change(0.041, 0.032, 0.05, compare.Worse),
 		"TPOT -4.1 % [-5.0, -3.2] better":       change(-0.041, -0.05, -0.032, compare.Better),
 		"TPOT no change within 2.1 %":           change(0.01, 0, 0.02, compare.NoChange),

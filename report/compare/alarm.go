@@ -75,7 +75,7 @@ func (w *watch) alarm(n int) *Alarm {
 		return nil
 	}
 	first := w.trend.Nights[w.valid[n-a.Nights]]
-	a.Size = w.figure.change(a.X - a.Before)
+	a.Size = w.figure.Change(a.X - a.Before)
 	a.Since, a.Run, a.Worse = first.At, first.Run, WorseBy(w.trend.Metric, a.Size) > 0
 	a.X, a.Before = w.figure.unscale(a.X), w.figure.unscale(a.Before)
 	a.Expected = &stats.Interval{Lo: w.figure.unscale(a.Expected.Lo), Hi: w.figure.unscale(a.Expected.Hi)}

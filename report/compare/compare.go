@@ -26,9 +26,9 @@ import (
 const Schema = "bench/comparison/v2"
 
 const (
-	risk       = 0.05 // of a false alarm: over all gated figures together, or over one figure without a threshold
-	confidence = 0.95 // of shown intervals
-	power      = 0.8  // of the smallest detectable change
+	Risk       = 0.05 // of a false alarm: over all gated figures together, or over one figure without a threshold
+	Confidence = 0.95 // of shown intervals
+	Power      = 0.8  // of the smallest detectable change
 )
 
 type Run struct {
@@ -84,10 +84,8 @@ type Options struct {
 	Paired bool
 }
 
-const (
-	// shareSpread is assumed between the error rates of runs, as a share of their mean.
-	shareSpread = 0.5
-)
+// shareSpread is assumed between the error rates of runs, as a share of their mean.
+const shareSpread = 0.5
 
 type Comparison struct {
 	Schema   string   `json:"schema"`
@@ -214,7 +212,7 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 	}
 	c.Missing, c.Added = append(c.Missing, missing...), append(c.Added, added...)
 	c.Unmeasured = unmeasured(changed, c.Missing)
-	c.Searches = searches(base, changed, c.Refused, noChange)
+	c.Searches = searches(base, changed, c.Refused)
 	c.Points = newPoints(pairs, c.Refused, o)
 	for _, p := range c.Points {
 		if p.unread != "" {
@@ -229,11 +227,9 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 }
 
 func newComparison(base, changed Side, o Options) *Comparison {
-	return &Comparison{Schema: Schema, Base: base.Name, New: changed.Name, BaseRuns: refs(base),
-		NewRuns: refs(changed),
-		Nights:  len(o.Nights), Paired: o.Paired, Differences: []Difference{}, Points: []Point{},
-		Missing: []string{}, Added: []string{},
-		Sides: [2]Side{base, changed}}
+	return &Comparison{Schema: Schema, Base: base.Name, New: changed.Name, BaseRuns: refs(base), NewRuns: refs(changed),
+		Nights: len(o.Nights), Paired: o.Paired, Differences: []Difference{}, Points: []Point{}, Missing: []string{},
+		Added: []string{}, Sides: [2]Side{base, changed}}
 }
 
 func newPoints(pairs []pair, refused bool, o Options) []Point {
@@ -297,7 +293,7 @@ func (c *Comparison) setVerdicts(o Options) {
 	for i, adjusted := range stats.Holm(p) {
 		gated[i].Adjusted = &adjusted
 	}
-	c.each(func(m *Metric) { m.judge(noChange, m.level(c.Family)) })
+	c.each(func(m *Metric) { m.judge(m.level(c.Family)) })
 }
 
 // each calls f for every figure, and for those of a point's classes after its own.

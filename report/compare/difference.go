@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
 
 	"bench/experiment"
 	"bench/experiment/record"
+	"bench/experiment/stats"
+	"bench/experiment/unit"
 )
 
 // Difference is a setting or fact, other than a figure, that differs between the sides.
@@ -32,13 +35,8 @@ var Refusable = []string{"model", "api", "simulated", "hardware", "gpus", "preci
 
 const notSpecified = "not specified"
 
-type fact struct {
-	what, value string
-	key         string // as in Difference
-}
-
 // facts are the properties that a comparison checks: those that can be refused come first.
-func (r *Run) facts() []fact {
+func (r *Run) facts() []Fact {
 	m, t, c := r.Manifest, r.Manifest.Target, r.Manifest.Client
 	gpus := ""
 	if t.GPUs > 0 {
@@ -64,7 +62,7 @@ func (r *Run) facts() []fact {
 	if load != "" && record.ByWorkers(r.Rows) {
 		client = "leader: " + client
 	}
-	out := []fact{
+	out := []Fact{
 		{"model", model, "model"}, {"api", t.API, "api"}, {"server", simulated, "simulated"},
 		{"hardware", t.Hardware, "hardware"}, {"GPUs", gpus, "gpus"}, {"precision", t.Precision, "precision"},
 		{"vantage", t.Vantage.Place, "vantage"}, {"client", cmp.Or(c.Tool, "bench"), "client"},
@@ -78,7 +76,7 @@ func (r *Run) facts() []fact {
 		{"seed", fmt.Sprint(m.Seed), ""},
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Facts)) {
-		out = append(out, fact{"fact: " + key, m.Facts[key], ""})
+		out = append(out, Fact{"fact: " + key, m.Facts[key], ""})
 	}
 	return out
 }
@@ -130,12 +128,12 @@ func factsOf(runs []Run) factTable {
 	g := factTable{keys: map[string]string{}, values: map[string][]string{}}
 	for i := range runs {
 		for _, f := range runs[i].facts() {
-			if _, known := g.keys[f.what]; !known {
-				g.order = append(g.order, f.what)
+			if _, known := g.keys[f.What]; !known {
+				g.order = append(g.order, f.What)
 			}
-			g.keys[f.what] = f.key
-			if value := cmp.Or(f.value, notSpecified); !slices.Contains(g.values[f.what], value) {
-				g.values[f.what] = append(g.values[f.what], value)
+			g.keys[f.What] = f.key
+			if value := cmp.Or(f.Value, notSpecified); !slices.Contains(g.values[f.What], value) {
+				g.values[f.What] = append(g.values[f.What], value)
 			}
 		}
 	}
@@ -162,8 +160,8 @@ func sideDifferences(base, changed Side, allow []string) []Difference {
 			}
 		}
 		if slices.Contains(reported, what) {
-			was, is = strings.ReplaceAll(was, notSpecified, notReported), strings.ReplaceAll(is, notSpecified,
-				notReported)
+			was = strings.ReplaceAll(was, notSpecified, notReported)
+			is = strings.ReplaceAll(is, notSpecified, notReported)
 		}
 		d := Difference{What: what, Base: was, New: is, Key: cmp.Or(a.keys[what], b.keys[what]), Effect: effects[what]}
 		if !open && (was == notSpecified || is == notSpecified) {
@@ -215,6 +213,42 @@ func (p pair) differences(allow []string) []Difference {
 	return out
 }
 
+// trafficDifferences are what specs lack, of two recordings and of files of other tools. Without its load such a file
+// could have any.
+func trafficDifferences(base, changed sample) (out []Difference) {
+	imported := base.imported() && changed.imported()
+	if was, is := base.load(), changed.load(); was == notReported || is == notReported {
+		out = append(out, Difference{What: "load", Base: was, New: is, Key: "workload"})
+	}
+	if !imported && !(base.row.Observed && changed.row.Observed) {
+		return out
+	}
+	add := func(key, what, effect string, was, is *stats.Summary) {
+		if was != nil && is != nil && math.Abs(is.Mean/was.Mean-1) > alikeTraffic {
+			out = append(out, Difference{What: what, Base: unit.Digits(was.Mean), New: unit.Digits(is.Mean), Key: key,
+				Effect: effect})
+		}
+	}
+	a, b := base.row.Lengths, changed.row.Lengths
+	key := map[bool]string{true: "workload"}[imported]
+	add(key, "prompt tokens, mean", "longer prompts take longer to prefill", a.PromptTokens, b.PromptTokens)
+	add(key, "output tokens, mean", "longer answers take longer, at the same TPOT", a.OutputTokens, b.OutputTokens)
+	return out
+}
+
+// alikeTraffic is the largest relative difference of mean lengths that is not reported.
+const alikeTraffic = 0.05
+
+// imported reports whether another tool measured the sample: its spec is only the load.
+func (s *sample) imported() bool { return s.run.Manifest.Client.Tool != "" }
+
+func (s *sample) load() string {
+	if spec := &s.row.Spec; s.imported() && spec.Closed() && spec.Concurrency == 0 {
+		return notReported
+	}
+	return s.row.Spec.Label()
+}
+
 // WorkloadDifferences are those of what two rows send at a load.
 func WorkloadDifferences(a, b *experiment.Spec) []Difference {
 	return slices.DeleteFunc(specDifferences(a, b), func(d Difference) bool {
@@ -231,8 +265,7 @@ func specDifferences(a, b *experiment.Spec) (out []Difference) {
 		if was[key] == is[key] {
 			continue
 		}
-		d := Difference{What: key, Base: cmp.Or(was[key], "none"), New: cmp.Or(is[key], "none"),
-			Key: "workload"}
+		d := Difference{What: key, Base: cmp.Or(was[key], "none"), New: cmp.Or(is[key], "none"), Key: "workload"}
 		if sizesOnly(key) {
 			d.Key = ""
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 type figure struct {
-	metric.Metric
+	Scale
 	key       string      // ttft_p99, output_tokens_per_s, error_rate
 	stat      metric.Stat // p99; empty for figures of the whole window
 	threshold *experiment.Threshold
@@ -45,52 +45,7 @@ func figures(g experiment.Gate, limited []string) []figure {
 
 func newFigure(key string) figure {
 	name, stat := metric.Cut(key)
-	return figure{Metric: metric.ByName(name), key: key, stat: stat}
-}
-
-// absolute figures are compared by their difference; all others by their ratio.
-func (f figure) absolute() bool { return f.IsShare() }
-
-// relative applies a function to what is compared by its ratio.
-func (f figure) relative(of func(float64) float64, x float64) float64 {
-	if f.absolute() {
-		return x
-	}
-	return of(x)
-}
-
-func (f figure) scale(x float64) float64 { return f.relative(math.Log, x) }
-
-func (f figure) unscale(x float64) float64 { return f.relative(math.Exp, x) }
-
-// change turns a difference on the scale of comparison into a relative change; of a share it leaves it.
-func (f figure) change(difference float64) float64 { return f.relative(math.Expm1, difference) }
-
-// distance is a change on the scale of comparison.
-func (f figure) distance(change float64) float64 { return f.relative(math.Log1p, change) }
-
-// changes are those of an interval: no share changes by more than 1.
-func (f figure) changes(iv stats.Interval) stats.Interval {
-	iv.Lo, iv.Hi = f.change(iv.Lo), f.change(iv.Hi)
-	if f.absolute() {
-		iv.Lo, iv.Hi = max(iv.Lo, -1), min(iv.Hi, 1)
-	}
-	return iv
-}
-
-// verdict is that of a change with an adjusted p, of which farthest is the largest size that the data leave either way.
-func (f figure) verdict(change, adjusted, farthest, margin float64) Verdict {
-	switch {
-	case adjusted <= risk && change != 0 && f.Neutral():
-		return Changed
-	case adjusted <= risk && WorseBy(f.key, change) > 0:
-		return Worse
-	case adjusted <= risk && change != 0:
-		return Better
-	case farthest <= margin:
-		return NoChange
-	}
-	return Inconclusive
+	return figure{Scale: Scale{metric.ByName(name)}, key: key, stat: stat}
 }
 
 // within is the variance of the figure within a row, one of so many repeats of its side, on the scale of comparison:
@@ -144,4 +99,32 @@ func logVariance(ci stats.Interval) float64 {
 func shareVariance(share, n float64) float64 {
 	share = (min(1, max(0, share))*n + 0.5) / (n + 1)
 	return share * (1 - share) / n
+}
+
+// Quoted is how far the requests of one side carry a percentile. The zero value belongs to a figure that is
+// no percentile.
+type Quoted struct {
+	N     int         `json:"n"` // requests of the repeat with the fewest
+	Grade stats.Grade `json:"grade"`
+	// AtLeast is the lower end of the percentile's 95 % interval if n is too small for an upper end; absent =
+	// the median can be quoted, or n is too small for both.
+	AtLeast *float64 `json:"at_least,omitempty"`
+}
+
+func (f figure) quoted(samples []sample) (q Quoted) {
+	if f.stat == "" {
+		return q
+	}
+	var all []*stats.Summary
+	for i := range samples {
+		all = append(all, samples[i].row.Values(f.Name))
+	}
+	p, ok := record.PercentilesOf(all...).Get(string(f.stat))
+	if !ok {
+		return q
+	}
+	if q.N, q.Grade = p.N, p.Grade; p.Grade == stats.NoBound && !math.IsInf(p.CI95.Lo, 0) {
+		q.AtLeast = &p.CI95.Lo
+	}
+	return q
 }

@@ -56,9 +56,7 @@ func (x Case) Better() bool {
 }
 
 // Where is the point with its class: "F-production rate=4 (class chat)"; empty for the whole comparison.
-func (x Case) Where() string {
-	return OfClass(x.Point, x.Class)
-}
+func (x Case) Where() string { return OfClass(x.Point, x.Class) }
 
 // OfClass names a point, or a class of its mix: "B (class chat)"; an empty class is all requests.
 func OfClass(point, class string) string {
@@ -90,20 +88,16 @@ func (c *Comparison) outcome(o Options) *Outcome {
 	undecided := func(point, metric, why string) {
 		add(Case{Point: point, Metric: metric, Verdict: stats.Undecided, Why: why})
 	}
+	points := c.Points
 	if c.Refused {
 		add(Case{Verdict: stats.Undecided, Why: "the sides are not comparable", Suspected: true})
+		points = nil
 	}
-	for i := range c.Points {
-		p := &c.Points[i]
-		switch {
-		case c.Refused:
-			continue
-		case p.Refused:
+	for i := range points {
+		if p := &points[i]; p.Refused {
 			undecided(p.Name, "", "the workloads differ")
-			continue
-		}
-		for _, x := range p.gate() {
-			add(x)
+		} else {
+			p.gate(add)
 		}
 	}
 	for _, name := range c.Missing {
@@ -111,7 +105,9 @@ func (c *Comparison) outcome(o Options) *Outcome {
 			add(Case{Point: name, Verdict: stats.Undecided, Why: why, Failed: !strings.HasPrefix(why, skippedInNew)})
 		}
 	}
-	c.unknownFigures(o.Gate, undecided)
+	if !c.Refused {
+		c.unknownFigures(o.Gate, undecided)
+	}
 	out.setPasses()
 	return out
 }
@@ -129,7 +125,7 @@ func (o *Outcome) Blocks(x Case) bool {
 func (o *Outcome) setPasses() { o.Passes = !slices.ContainsFunc(o.Cases, o.Blocks) }
 
 // gate judges all requests, then each class: a threshold applies to both.
-func (p *Point) gate() (out []Case) {
+func (p *Point) gate(add func(Case)) {
 	p.Each(func(class string, m *Metric) {
 		if m.Threshold == nil {
 			return
@@ -137,16 +133,12 @@ func (p *Point) gate() (out []Case) {
 		x := m.gate(p)
 		x.Point, x.Class, x.Metric, x.Change, x.of = p.Name, class, m.Name, m.Change, m
 		m.Gate = x.Verdict
-		out = append(out, x)
+		add(x)
 	})
-	return out
 }
 
 // unknownFigures: a threshold whose figure no point has is a mistake, not a pass.
 func (c *Comparison) unknownFigures(g experiment.Gate, undecided func(point, metric, why string)) {
-	if c.Refused {
-		return
-	}
 	measured := map[string]bool{}
 	c.each(func(m *Metric) { measured[m.Name] = true })
 	for _, t := range g.Thresholds {
@@ -163,7 +155,7 @@ func (m *Metric) Describe() string {
 		return "inconclusive: " + m.Why
 	case m.Verdict == Inconclusive:
 		s := fmt.Sprintf("inconclusive: %s (%s)", m.percent(), m.interval())
-		if m.P != nil && *m.P <= risk {
+		if m.P != nil && *m.P <= Risk {
 			s += ", " + m.Why
 		}
 		if m.NeedForChange > 0 {

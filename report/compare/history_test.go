@@ -16,7 +16,7 @@ import (
 // night is a run of one point whose TTFT has this mean.
 func night(i int, ttft float64, version string) Night {
 	return Night{Dir: fmt.Sprint(i), Run: fmt.Sprint(i), StartedAt: time.Date(2026, 1, 1, 2, 0, 0, 0, time.UTC).AddDate(0, 0, i),
-		Group: GroupKey{Matrix: "m", Model: "llama", Hardware: "h100-sxm"}, Facts: []Fact{{"server version", version}, {"fact: driver", "580"}},
+		Group: GroupKey{Matrix: "m", Model: "llama", Hardware: "h100-sxm"}, Facts: []Fact{{What: "server version", Value: version}, {What: "fact: driver", Value: "580"}},
 		Points: []NightPoint{{Name: "A", Workload: "1",
 			Figures: map[string]Value{"ttft_p99": {X: ttft, Repeats: 3}}}}}
 }

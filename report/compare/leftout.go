@@ -20,12 +20,11 @@ func onlyLikeNew(base, changed Side, allow []string) (Side, []LeftOut) {
 	like := Side{Name: base.Name}
 	var left []LeftOut
 	for _, run := range base.Runs {
-		differences := sideDifferences(Side{Name: base.Name, Runs: []Run{run}}, changed, allow)
-		if why := refusals(differences); why != "" {
+		if why := refusals(sideDifferences(Side{Runs: []Run{run}}, changed, allow)); why != "" {
 			left = append(left, LeftOut{Run: run.Name, Why: why})
-			continue
+		} else {
+			like.Runs = append(like.Runs, run)
 		}
-		like.Runs = append(like.Runs, run)
 	}
 	if len(like.Runs) == 0 {
 		return base, nil
@@ -35,28 +34,25 @@ func onlyLikeNew(base, changed Side, allow []string) (Side, []LeftOut) {
 
 // onlyLikeNew leaves out the rows of base with another workload than new, unless that leaves none.
 func (p pair) onlyLikeNew(allow []string) (pair, []LeftOut) {
-	left := p.unlikeNew(allow)
-	if len(left) == len(p.base) {
+	like, left := p.divided(allow)
+	if like == nil {
 		return p, nil
 	}
-	like := p
-	like.base = slices.DeleteFunc(slices.Clone(p.base), func(s sample) bool {
-		return slices.ContainsFunc(left, func(x LeftOut) bool {
-			return x.Run == s.run.Name &&
-				x.Row == s.row.ID
-		})
-	})
-	return like, left
+	p.base = like
+	return p, left
 }
 
-func (p pair) unlikeNew(allow []string) (left []LeftOut) {
+// divided are the rows of base with the workload of new, and the others.
+func (p pair) divided(allow []string) (like []sample, left []LeftOut) {
 	for _, s := range p.base {
 		one := pair{name: p.name, base: []sample{s}, changed: p.changed}
 		if why := refusals(one.differences(allow)); why != "" {
 			left = append(left, LeftOut{Run: s.run.Name, Row: s.row.ID, Why: why})
+		} else {
+			like = append(like, s)
 		}
 	}
-	return left
+	return like, left
 }
 
 func refusals(ds []Difference) string {
@@ -73,8 +69,8 @@ func refusals(ds []Difference) string {
 // them.
 func withoutChangedPoints(pairs []pair, allow []string) (like []pair, left []LeftOut, added []string) {
 	for _, p := range pairs {
-		unlike := p.unlikeNew(allow)
-		if len(unlike) < len(p.base) {
+		same, unlike := p.divided(allow)
+		if same != nil {
 			like = append(like, p)
 			continue
 		}

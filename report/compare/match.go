@@ -60,18 +60,16 @@ func match(base, changed Side, nights []Run) (pairs []pair, missing, added []str
 		if old[name] == nil {
 			from = renamed[workloadKey(&now[name][0].row.Spec)]
 		}
-		switch {
-		case from == "" || taken[from]:
+		if from == "" || taken[from] {
 			added = append(added, name)
 			continue
-		case from != name:
-			taken[from] = true
-			renamed := fmt.Sprintf("%s (was %s)", name, from)
-			pairs = append(pairs, pair{renamed, old[from], now[name], before[from], "", parts})
-		default:
-			taken[name] = true
-			pairs = append(pairs, pair{name, old[name], now[name], before[name], "", parts})
 		}
+		taken[from] = true
+		p := pair{name, old[from], now[name], before[from], "", parts}
+		if from != name {
+			p.name = fmt.Sprintf("%s (was %s)", name, from)
+		}
+		pairs = append(pairs, p)
 	}
 	for _, name := range oldOrder {
 		if !taken[name] {
@@ -204,4 +202,50 @@ func (p pair) cautions() []Cautions {
 		}
 	})
 	return out
+}
+
+// unmeasured are points that the side's matrix has, with the reason why it has no row. Without a plan, as of another
+// tool, no point is known to be gone.
+func unmeasured(s Side, names []string) (reasons map[string]string) {
+	reasons = map[string]string{}
+	planned, known := map[string]string{}, false
+	for i := range s.Runs {
+		m := &s.Runs[i].Manifest
+		known = known || len(m.Plan) > 0
+		for j := range m.Plan {
+			if why := whyWithoutRow(&m.Plan[j], m.State); why != "" {
+				planned[m.Plan[j].Label()] = why
+			}
+		}
+	}
+	for _, name := range names {
+		why := planned[name]
+		if !known {
+			why = "missing in new"
+		}
+		if why != "" {
+			reasons[name] = why
+		}
+	}
+	return reasons
+}
+
+// skippedInNew begins the reason of a point that new left out by intent.
+const skippedInNew = "skipped in new: "
+
+// whyWithoutRow is why a planned row has no result; empty: it is no longer in the matrix.
+func whyWithoutRow(p *record.Planned, run string) string {
+	switch {
+	case p.State == record.StateRemoved:
+		return ""
+	case p.State == record.StateSkipped:
+		return skippedInNew + p.Reason
+	case p.Error != "":
+		return "failed in new: " + p.Error
+	case p.State == "done":
+		return "the result is missing in new"
+	case run == "interrupted":
+		return "not run: new was interrupted"
+	}
+	return "not run in new"
 }

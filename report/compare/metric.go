@@ -95,10 +95,6 @@ type Spread struct {
 	SD float64 `json:"sd"`
 }
 
-func (s *Spread) assumed() bool {
-	return slices.Contains([]string{stats.SpreadOfMachine, stats.SpreadOfRepeats, stats.SpreadAssumed}, s.Source)
-}
-
 // Words are "spread between runs: 0.4 % taken, twice that between repeats".
 func (s *Spread) Words() string {
 	text := "spread between runs: " + Percent(s.SD, false)
@@ -310,10 +306,13 @@ func (f figure) tooFew(p pair) string {
 	if !ok {
 		return ""
 	}
+	counted, least := "requests", stats.MinSamples(share, Confidence)
+	if f.Name == metric.SessionTime {
+		counted = "sessions"
+	}
 	for _, s := range slices.Concat(p.base, p.changed) {
-		if x := s.row.Values(f.Name); x != nil && x.N < stats.MinSamples(share, confidence) {
-			return fmt.Sprintf("n=%[2]d is too small for %[1]s: a repeat needs %[3]d %[4]s", f.stat, x.N,
-				stats.MinSamples(share, confidence), f.counted())
+		if x := s.row.Values(f.Name); x != nil && x.N < least {
+			return fmt.Sprintf("n=%d is too small for %s: a repeat needs %d %s", x.N, f.stat, least, counted)
 		}
 	}
 	return ""

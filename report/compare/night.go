@@ -44,6 +44,8 @@ type GroupKey struct {
 type Fact struct {
 	What  string `json:"what"`
 	Value string `json:"value"`
+
+	key string // as in Difference
 }
 
 type NightPoint struct {
@@ -65,19 +67,18 @@ type Value struct {
 }
 
 var trended = []string{"ttft_p50", "ttft_p99", "tpot_p50", "e2e_p50", "e2e_p99", "output_tokens_per_s",
-	metric.ErrorRate,
-	"session_time_p50", metric.Interactivity, metric.AnswersValid, metric.AnswersCorrect, metric.AcceptanceLength}
+	metric.ErrorRate, "session_time_p50", metric.Interactivity, metric.AnswersValid, metric.AnswersCorrect,
+	metric.AcceptanceLength}
 
 // fill reads a run; classes of mixes are points too, if asked for.
 func (n *Night) fill(r *Run, figures []string, classes bool) {
 	t := r.Manifest.Target
 	n.Run, n.StartedAt, n.Headline = r.Manifest.Run, r.Manifest.StartedAt, r.Headline
 	n.Group = GroupKey{Matrix: r.Manifest.Matrix, Model: t.Model, Hardware: t.Hardware, GPUs: t.GPUs,
-		Precision: t.Precision,
-		Vantage:   t.Vantage.Place, Simulated: t.Simulated}
+		Precision: t.Precision, Vantage: t.Vantage.Place, Simulated: t.Simulated}
 	for _, f := range r.facts() {
-		if f.value != "" && f.key != "client" { // which is that of the group
-			n.Facts = append(n.Facts, Fact{f.what, f.value})
+		if f.Value != "" && f.key != "client" { // which is that of the group
+			n.Facts = append(n.Facts, f)
 		}
 	}
 	n.GateError = r.GateError
@@ -121,10 +122,9 @@ func (f figure) value(samples []sample) Value {
 		out.Invalid = f.codes(samples, record.Invalid)
 	}
 	out.LeftOut, out.Cautions = len(samples)-len(valid), f.codes(valid, record.Caution)
-	repeats := f.scaled(valid)
-	mean, within := stats.RepeatsInterval(repeats, confidence)
-	out.X, out.Repeats, out.CI95 = f.unscale(mean), len(repeats), stats.Interval{Lo: f.unscale(within.Lo),
-		Hi: f.unscale(within.Hi)}
+	mean, within := stats.RepeatsInterval(f.scaled(valid), Confidence)
+	out.X, out.Repeats = f.unscale(mean), len(valid)
+	out.CI95 = stats.Interval{Lo: f.unscale(within.Lo), Hi: f.unscale(within.Hi)}
 	return out
 }
 
@@ -138,9 +138,10 @@ func (f figure) codes(samples []sample, s record.Severity) (codes []string) {
 // touching are the codes of the row's findings of one severity that touch the figure. An invalid one without stated
 // effects touches all, but not the share that it is about. What moves e2e moves the times of sessions.
 func (f figure) touching(row *record.Row, s record.Severity) (codes []string) {
+	ofSessions := f.Name == metric.SessionTime || f.Name == metric.Interactivity
 	for i := range row.Findings {
 		x := &row.Findings[i]
-		touches := x.Touches(record.TouchedMetric(f.key)) || f.ofSessions() && x.Touches("e2e")
+		touches := x.Touches(record.TouchedMetric(f.key)) || ofSessions && x.Touches("e2e")
 		if s == record.Invalid && len(x.Effects) == 0 {
 			touches = !slices.Contains(about[f.key], x.Code)
 		}

@@ -86,17 +86,6 @@ func draftLength(x *record.Speculation) float64 {
 	return *x.DraftTokens / *x.Drafts
 }
 
-func (f figure) ofSessions() bool {
-	return f.Name == metric.SessionTime || f.Name == metric.Interactivity
-}
-
-func (f figure) counted() string {
-	if f.Name == metric.SessionTime {
-		return "sessions"
-	}
-	return "requests"
-}
-
 // unlike is why a figure means something else on the two sides, or cannot be trusted on one; empty: neither.
 func (f figure) unlike(of [2][]sample) string {
 	samples := slices.Concat(of[0], of[1])
@@ -105,7 +94,7 @@ func (f figure) unlike(of [2][]sample) string {
 		return f.unlikeDrafts(samples)
 	case metric.Interactivity:
 		for _, s := range samples {
-			x, least := s.row.Sessions.PerToken, stats.MinSamples(0.9, confidence)
+			x, least := s.row.Sessions.PerToken, stats.MinSamples(0.9, Confidence)
 			if x.N < least || s.row.Sessions.Interactivity.CI95 == nil && f.within(&s, 1) == 0 {
 				return fmt.Sprintf("n=%d is too small for p90: a repeat needs %d requests", x.N, least)
 			}

@@ -88,10 +88,8 @@ func (p *Point) stillInvalid() (out []string) {
 
 func (p *Point) newCautions() (codes []string) {
 	for _, c := range p.Cautions {
-		for _, code := range c.Codes {
-			if c.New && !slices.Contains(codes, code) {
-				codes = append(codes, code)
-			}
+		if c.New {
+			codes = union(codes, c.Codes)
 		}
 	}
 	return codes

@@ -33,16 +33,16 @@ type LoadInterval struct {
 	Runs int `json:"runs"` // that searched
 }
 
-// Compared reports whether both sides have an answer to the same question.
-func (a *SearchAnswer) Compared() bool { return a.Verdict != Inconclusive || a.Change != nil }
+// compared reports whether both sides have an answer to the same question.
+func (a *SearchAnswer) compared() bool { return a.Verdict != Inconclusive || a.Change != nil }
 
 // ComparedSearch is the place of the first search that both sides answer; -1: none.
 func (c *Comparison) ComparedSearch() int {
-	return slices.IndexFunc(c.Searches, func(a SearchAnswer) bool { return a.Compared() })
+	return slices.IndexFunc(c.Searches, func(a SearchAnswer) bool { return a.compared() })
 }
 
 // searches are in the order of new; refused: the sides are not comparable.
-func searches(base, changed Side, refused bool, margin float64) (out []SearchAnswer) {
+func searches(base, changed Side, refused bool) (out []SearchAnswer) {
 	old, _ := searchesOf(base)
 	now, order := searchesOf(changed)
 	for _, name := range order {
@@ -50,7 +50,7 @@ func searches(base, changed Side, refused bool, margin float64) (out []SearchAns
 		if was == nil {
 			continue
 		}
-		a := answer(name, was, now[name], margin)
+		a := answer(name, was, now[name])
 		if refused {
 			a.Verdict, a.Why, a.Change, a.CI95 = Inconclusive, "not comparable", nil, nil
 		}
@@ -84,7 +84,7 @@ func searchesOf(s Side) (found map[string][]search, order []string) {
 	return found, order
 }
 
-func answer(name string, base, changed []search, margin float64) SearchAnswer {
+func answer(name string, base, changed []search) SearchAnswer {
 	first := changed[0].found.Search
 	a := SearchAnswer{Point: name, Goal: first.Goal, Axis: first.Axis, Base: hull(base), New: hull(changed),
 		Verdict: Inconclusive}
@@ -98,7 +98,7 @@ func answer(name string, base, changed []search, margin float64) SearchAnswer {
 		a.Verdict = Better
 	case a.New.High != nil && low(a.Base) > *a.New.High:
 		a.Verdict = Worse
-	case a.CI95 != nil && max(a.CI95.Hi, -a.CI95.Lo) <= margin:
+	case a.CI95 != nil && max(a.CI95.Hi, -a.CI95.Lo) <= noChange:
 		a.Verdict = NoChange
 	default:
 		a.Why = "the intervals overlap"

@@ -62,14 +62,14 @@ func TestSearchAnswers(t *testing.T) {
 		{"another SLO", side(searched("a", 10, 11)), side(slow), Inconclusive, "the SLOs differ"},
 		{"another workload", side(searched("a", 10, 11)), side(long), Inconclusive, "the workloads differ"},
 	} {
-		got := searches(x.base, x.changed, false, 0.05)
+		got := searches(x.base, x.changed, false)
 		if len(got) != 1 || got[0].Verdict != x.verdict || got[0].Why != x.why || got[0].Point != "s" ||
 			got[0].Base.Runs != len(x.base.Runs) {
 			t.Errorf("%s: %+v", x.name, got)
 		}
 	}
 	if got := searches(side(searched("a", 10, 11), searched("c", 12, 0)), side(searched("b", 14, 15)),
-		false, 0.05)[0].Base; *got.Low != 10 || got.High != nil || *got.Best != 11 {
+		false)[0].Base; *got.Low != 10 || got.High != nil || *got.Best != 11 {
 		t.Errorf("%+v", got)
 	}
 }

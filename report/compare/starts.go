@@ -66,7 +66,8 @@ func (p pair) byRun(samples []sample, repeats []stats.Repeat) [][]stats.Repeat {
 func (p pair) likeBase() (out []sample) {
 	first := p.base[0].row
 	for _, s := range p.nights {
-		if i := slices.IndexFunc(p.base, s.same); i >= 0 {
+		same := func(other sample) bool { return s.run.Name == other.run.Name && s.row.ID == other.row.ID }
+		if i := slices.IndexFunc(p.base, same); i >= 0 {
 			out = append(out, p.base[i])
 			continue
 		}
@@ -91,10 +92,6 @@ const fewNights = 8
 
 // leastGood is the number of nights below which those of a full history are no base: they are an old level, or odd.
 const leastGood = 3
-
-func (s sample) same(other sample) bool {
-	return s.run.Name == other.run.Name && s.row.ID == other.row.ID
-}
 
 // baseOf are the repeats of base of one figure. A run in which it differs by more than its threshold is no base: an
 // earlier one takes its place. If nearly all nights are such, their level is the base.

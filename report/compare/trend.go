@@ -2,6 +2,7 @@ package compare
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"bench/experiment/stats"
@@ -59,20 +60,16 @@ const mostTested = 500
 
 // test: live trends share the risk of a false alarm.
 func (g *Group) test(t *Trend, live int) quietNights {
-	f := newFigure(t.Metric)
-	var valid []int // indices of valid nights
-	var values []float64
+	w := watch{figure: newFigure(t.Metric), trend: t, live: live,
+		risk: min(alarmRisk, alarmRiskAll/float64(max(1, live)))}
 	for i, n := range t.Nights {
 		if n.Valid {
-			valid, values = append(valid, i), append(values, f.scale(n.X))
+			w.valid, w.values = append(w.valid, i), append(w.values, w.figure.scale(n.X))
 		}
 	}
-	start := g.findChanges(t, valid, values)
-	w := watch{figure: f, trend: t, valid: valid, values: values,
-		risk: min(alarmRisk, alarmRiskAll/float64(max(1, live))),
-		live: live}
-	why := g.unwatched(t, valid, len(values)-start)
-	if a := w.alarm(len(values)); a != nil && g.current(t) && (why == "" || a.Expected == nil) {
+	start := g.findChanges(&w)
+	why := g.unwatched(t, w.valid, len(w.values)-start)
+	if a := w.alarm(len(w.values)); a != nil && g.current(t) && (why == "" || a.Expected == nil) {
 		t.Alarm = a
 	} else {
 		t.Unwatched = why
@@ -81,15 +78,16 @@ func (g *Group) test(t *Trend, live int) quietNights {
 }
 
 // findChanges sets the changes of a trend, and returns the index of the first value after the last one.
-func (g *Group) findChanges(t *Trend, valid []int, values []float64) (start int) {
+func (g *Group) findChanges(w *watch) (start int) {
+	f, t, valid, values := w.figure, w.trend, w.valid, w.values
 	t.Changes = []Change{}
-	f, skipped := newFigure(t.Metric), max(0, len(values)-mostTested)
+	skipped := max(0, len(values)-mostTested)
 	found := stats.ChangePoints(values[skipped:])
 	if line, ok := stats.Drift(values[skipped:], found); ok {
 		n := t.Nights[valid[skipped]]
 		rise := line.Slope * float64(len(values)-skipped-1)
-		t.Drift = &Drift{Since: n.At, Run: n.Run, PerNight: f.change(line.Slope), Before: f.unscale(line.Start),
-			After: f.unscale(line.Start + rise), Size: f.change(rise), Worse: WorseBy(t.Metric, line.Slope) > 0}
+		t.Drift = &Drift{Since: n.At, Run: n.Run, PerNight: f.Change(line.Slope), Before: f.unscale(line.Start),
+			After: f.unscale(line.Start + rise), Size: f.Change(rise), Worse: WorseBy(t.Metric, line.Slope) > 0}
 		return 0
 	}
 	for i, c := range found {
@@ -99,12 +97,10 @@ func (g *Group) findChanges(t *Trend, valid []int, values []float64) (start int)
 		}
 		before, after := stats.Median(values[start:at]), stats.Median(values[at:end])
 		n := t.Nights[valid[at]]
-		size := f.change(after - before)
+		size := f.Change(after - before)
 		t.Changes = append(t.Changes, Change{At: valid[at], Date: n.At, Run: n.Run, Before: f.unscale(before),
-			After: f.unscale(after),
-			Size:  size, Worse: WorseBy(t.Metric, size) > 0, LogRatio: c.LogRatio,
-			Suspects: g.suspects(n.night),
-			excess:   c.LogRatio - c.Limit, since: end - at})
+			After: f.unscale(after), Size: size, Worse: WorseBy(t.Metric, size) > 0, LogRatio: c.LogRatio,
+			Suspects: g.suspects(n.night), excess: c.LogRatio - c.Limit, since: end - at})
 		start = at
 	}
 	return start
@@ -124,12 +120,46 @@ func (g *Group) unwatched(t *Trend, valid []int, since int) string {
 	case len(valid) == 0 || valid[len(valid)-1] != len(t.Nights)-1:
 		return "the last night is invalid" + counted
 	case since <= leastNights && len(t.Changes) > 0:
-		return fmt.Sprintf("an alarm needs %d valid nights between the last change and the last night, "+
-			"not %d%s",
+		return fmt.Sprintf("an alarm needs %d valid nights between the last change and the last night, not %d%s",
 			leastNights, since-1, counted)
 	case since <= leastNights:
 		return fmt.Sprintf("an alarm needs %d valid nights before the last one, not %d%s", leastNights,
 			max(0, since-1), counted)
 	}
 	return ""
+}
+
+type Suspect struct {
+	Fact
+	Was  string    `json:"was"`
+	Date time.Time `json:"date"`
+}
+
+// suspects are of the night, then of the previous and the next one: a change-point can be off by one.
+func (g *Group) suspects(night int) []Suspect {
+	out := []Suspect{}
+	for _, i := range []int{night, night - 1, night + 1} {
+		if i < 1 || i >= len(g.Nights) {
+			continue
+		}
+		was, is := g.Nights[i-1].Facts, g.Nights[i].Facts
+		for k, f := range slices.Concat(was, is) {
+			before, after := valueOf(was, f.What), valueOf(is, f.What)
+			if f.What == buildInfo {
+				before, after = foldBuildInfo([]string{before}, []string{after})
+			}
+			if inBoth := k >= len(was) && valueOf(was, f.What) != notSpecified; before != after && !inBoth {
+				out = append(out, Suspect{Fact{What: f.What, Value: after}, before, g.Nights[i].StartedAt})
+			}
+		}
+	}
+	return out
+}
+
+func valueOf(facts []Fact, what string) string {
+	i := slices.IndexFunc(facts, func(f Fact) bool { return f.What == what })
+	if i < 0 {
+		return notSpecified
+	}
+	return facts[i].Value
 }

@@ -196,7 +196,7 @@ func TestChangeThatHolmTakesAway(t *testing.T) {
 	m := Metric{Name: "tpot_p50", Threshold: &experiment.Threshold{Metric: "tpot_p50", Worse: 0.03}, Change: new(0.1), P: new(0.017), Adjusted: new(0.24),
 		CI95: stats.Interval{Lo: 0.09, Hi: 0.12}, within: stats.Interval{Lo: 0.09, Hi: 0.12}, figure: newFigure("tpot_p50")}
 	m.contrast.Spread = 0.1
-	m.judge(0.05, 0.05/16)
+	m.judge(0.05 / 16)
 	const why = "significant alone (p=0.0170), but not among all gated figures (p=0.240)"
 	if m.Verdict != Inconclusive || !strings.HasPrefix(m.Why, why) || !strings.Contains(m.Describe(), why) {
 		t.Errorf("%s: %s; %s", m.Verdict, m.Why, m.Describe())

@@ -19,15 +19,13 @@ func Within(r Run, between []string) (base, changed Side, paired bool, err error
 	pick := all
 	switch {
 	case len(all) < 2:
-		return base, changed, false,
-			fmt.Errorf("%s has one server\nhint: name two runs, or --base last-good:5", r.Name)
+		return base, changed, false, fmt.Errorf("%s has one server\nhint: name two runs, or --base last-good:5", r.Name)
 	case len(between) == 0 && len(all) > 2:
 		return base, changed, false, fmt.Errorf("%s has %d servers: %s\nhint: --between '%s','%s'",
 			r.Name, len(all), strings.Join(all, "; "), all[0], all[1])
 	case len(between) > 0:
 		if pick, err = pickVariants(all, between); err != nil {
-			return base, changed, false, fmt.Errorf("%w\nhint: %s has %s", err, r.Name,
-				strings.Join(all, "; "))
+			return base, changed, false, fmt.Errorf("%w\nhint: %s has %s", err, r.Name, strings.Join(all, "; "))
 		}
 	}
 	side := func(variant string) Side {

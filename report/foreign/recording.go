@@ -18,7 +18,7 @@ import (
 	"bench/experiment/workload"
 	"bench/live/recording"
 	"bench/report"
-	"bench/report/compare"
+	"bench/report/shadow"
 )
 
 const liveRow = "live"
@@ -35,7 +35,7 @@ var liveDefinitions = map[string]string{
 
 // Recording makes a run with one row of live traffic. It is safe for concurrent use.
 type Recording struct {
-	Shadow compare.ShadowPairs // knows when the comparison is decided
+	Shadow shadow.Pairs // knows when the comparison is decided
 
 	name string
 	most int // requests that are kept; 0 = all

@@ -220,8 +220,8 @@ func (c *chart) option(line *charts.Line) map[string]any {
 }
 
 // latencyDatum is false if it has no positive value: the axis is logarithmic.
-func latencyDatum(ps record.Percentiles, name, tip string) (d datum, ms float64, ok bool) {
-	p, ok := ps.Get(name)
+func latencyDatum(ps record.Percentiles, tip string) (d datum, p50 float64, ok bool) {
+	p, ok := ps.Get("p50")
 	return datum{grade: p.Grade, tip: fmt.Sprintf("%s %s %s (n=%s)", tip, unit.Format(p.Median, "ms"), p.Within(),
 		unit.Count(p.N))}, p.Median, ok && p.Median > 0
 }

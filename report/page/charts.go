@@ -27,7 +27,7 @@ func prefixChart(o *report.Analysis) chart {
 			if !slices.Contains(states, state) {
 				states = append(states, state)
 			}
-			if d, ms, ok := latencyDatum(p.TTFT, "p50", set.Name+", "+state+"\nTTFT p50"); ok {
+			if d, ms, ok := latencyDatum(p.TTFT, set.Name+", "+state+"\nTTFT p50"); ok {
 				d.x, d.y = ms, set.Name
 				byState[state] = append(byState[state], d)
 			}

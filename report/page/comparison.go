@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"bench/experiment/series"
 	"bench/experiment/unit"
 	"bench/report"
 	"bench/report/compare"
+	"bench/report/shadow"
 )
 
 //go:embed comparison.html
@@ -76,5 +78,53 @@ func forestFigures(prefix string, f report.Forest) (out []figure) {
 		}
 		out = append(out, figure{Charts: []chart{c}, Fold: part.fold, Paper: part.fold == ""})
 	}
+	return out
+}
+
+// sidesOf are both sides of a comparison as runs: rows of one point in several runs are its repeats.
+func sidesOf(sides [2]compare.Side) multiRun {
+	m := multiRun{names: []string{"base", "new"}}
+	for _, side := range sides {
+		run := &report.Run{}
+		for _, r := range side.Runs {
+			run.Manifest, run.Definitions = r.Manifest, r.Definitions
+			run.Rows = append(run.Rows, r.Rows...)
+		}
+		o := run.Analyze()
+		m.runs, m.outcomes = append(m.runs, run), append(m.outcomes, &o)
+	}
+	return m
+}
+
+func (v *comparisonView) addCurves(sides [2]compare.Side) {
+	if len(sides[0].Runs) == 0 || len(sides[1].Runs) == 0 {
+		return
+	}
+	m := sidesOf(sides)
+	several := func(s series.Series) bool { return len(s.Points) > 1 }
+	if slices.ContainsFunc(m.outcomes,
+		func(o *report.Analysis) bool { return slices.ContainsFunc(o.Series, several) }) {
+		curves, charts := m.overlay("")
+		v.Curves, v.Figures = curves, append(v.Figures, newFigure(multiRunID, "", charts, nil))
+	}
+}
+
+type shadowView struct {
+	report.ShadowView
+	KPIs []kpi
+}
+
+func newShadowView(c *shadow.Comparison) *shadowView {
+	if c == nil {
+		return nil
+	}
+	answer := report.ShadowAnswer(c)
+	return &shadowView{answer, kpis(answer.Counts)}
+}
+
+func candidateChart(c *shadow.Comparison) chart {
+	f := report.ShadowForest(c)
+	out := forestChart("candidate-changes", "Change from A to B", f.Main, f.Reach)
+	out.Table = report.TabCandidate
 	return out
 }

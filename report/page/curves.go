@@ -179,7 +179,10 @@ func (set *curveSet) mark(o *report.Analysis, s *series.Series, j int, run strin
 	if set.Output == "tok/s/GPU" {
 		output = p.OutputTokensPerSPerGPU
 	}
-	m.Output = spreadOf(output)
+	m.Output = figures{output.Median}
+	if s := output.Spread; s != nil {
+		m.Output = append(m.Output, s.Min, s.Max)
+	}
 	if l, ok := p.TPOT.Get("p50"); ok && len(p.PerUserTokensPerS.Values) > 0 {
 		m.PerUser = figures{p.PerUserTokensPerS.Median, perUserEnd(l.CI95.Hi), perUserEnd(l.CI95.Lo),
 			gradeNumber(l.Grade)}
@@ -252,13 +255,6 @@ func whyAt(k series.LoadLimit, j int) string {
 		return ""
 	}
 	return k.Why
-}
-
-func spreadOf(x *record.Repeats) figures {
-	if x.Spread == nil {
-		return figures{x.Median}
-	}
-	return figures{x.Median, x.Spread.Min, x.Spread.Max}
 }
 
 func estimatesOf(ps record.Percentiles) estimate {

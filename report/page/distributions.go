@@ -108,11 +108,10 @@ func limitAcross(rows []*record.Row, metric string) map[string]any {
 	if lines == nil {
 		return nil
 	}
-	dashed := map[string]any{"color": vermilion, "type": "dashed"}
 	return map[string]any{"type": "line", "data": []any{}, "itemStyle": map[string]any{"color": vermilion},
-		"markLine": map[string]any{"silent": true, "symbol": []string{"none", "none"}, "lineStyle": dashed,
-			"data":  lines,
-			"label": map[string]any{"position": "insideEndTop", "formatter": "{b}", "color": vermilion}}}
+		"markLine": map[string]any{"silent": true, "symbol": []string{"none", "none"}, "data": lines,
+			"lineStyle": map[string]any{"color": vermilion, "type": "dashed"},
+			"label":     map[string]any{"position": "insideEndTop", "formatter": "{b}", "color": vermilion}}}
 }
 
 func steps(i int, name string, e ecdf) map[string]any {
@@ -216,30 +215,26 @@ func dotted(i int, name string, pairs []pair) map[string]any {
 		data[k] = [2]float64{p.tokens, p.ms}
 	}
 	return map[string]any{"type": "scatter", "name": name, "data": data, "symbol": shapes[i%len(shapes)],
-		"symbolSize": 6,
-		"itemStyle":  map[string]any{"color": palette[i%len(palette)], "opacity": 0.6}}
+		"symbolSize": 6, "itemStyle": map[string]any{"color": palette[i%len(palette)], "opacity": 0.6}}
 }
 
 type bandPoint struct {
-	x     float64
-	bound roofline.Bound
-	name  string
+	x, context float64
+	bound      roofline.Bound
+	name       string
 }
 
-// addRooflines: floors at different contexts are no curve. Contexts within a tenth of the shortest count as one.
-func addRooflines(line *charts.Line, points []bandPoint, contexts []float64) {
-	order := make([]int, len(points))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(contexts[a], contexts[b]) })
-	for len(order) > 0 {
-		shortest := contexts[order[0]]
-		var same []bandPoint
-		for len(order) > 0 && contexts[order[0]] <= 1.1*shortest {
-			same, order = append(same, points[order[0]]), order[1:]
+// addRooflines: floors at different contexts are no curve. Contexts within a tenth of the shortest count as one. It
+// sorts the points.
+func addRooflines(line *charts.Line, points []bandPoint) {
+	slices.SortStableFunc(points, func(a, b bandPoint) int { return cmp.Compare(a.context, b.context) })
+	for len(points) > 0 {
+		same := 1
+		for same < len(points) && points[same].context <= 1.1*points[0].context {
+			same++
 		}
-		addRoofline(line, same)
+		addRoofline(line, points[:same])
+		points = points[same:]
 	}
 }
 
@@ -275,7 +270,6 @@ func batchChart(o *report.Analysis) chart {
 	line := newPlot(opts.XAxis{Type: "log", Name: "batch (mean number of decoding requests)"},
 		opts.YAxis{Type: "log", Name: "TPOT p50"})
 	var band []bandPoint
-	var contexts []float64
 	for i := range o.Series {
 		s := &o.Series[i]
 		var data []datum
@@ -287,12 +281,11 @@ func batchChart(o *report.Analysis) chart {
 			}
 			tip := fmt.Sprintf("%s\nbatch %s, context %s tokens\nTPOT p50", s.PointName(p), unit.Digits(b.Batch),
 				unit.Digits(b.Context))
-			if d, ms, ok := latencyDatum(p.TPOT, "p50", tip); ok {
+			if d, ms, ok := latencyDatum(p.TPOT, tip); ok {
 				d.x, d.y = short(b.Batch), ms
 				data = append(data, d)
-				band = append(band, bandPoint{b.Batch, b.TPOT,
+				band = append(band, bandPoint{b.Batch, b.Context, b.TPOT,
 					fmt.Sprintf("%s, context %s tokens", s.PointName(p), unit.Digits(b.Context))})
-				contexts = append(contexts, b.Context)
 			}
 		}
 		if len(data) > 0 {
@@ -302,6 +295,6 @@ func batchChart(o *report.Analysis) chart {
 	if len(band) < 2 {
 		return c
 	}
-	addRooflines(line, band, contexts)
+	addRooflines(line, band)
 	return c.view("", line)
 }

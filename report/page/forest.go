@@ -30,10 +30,8 @@ const (
 const mostForestLines = 240
 
 func forestChart(id, title string, lines []report.ForestLine, reach float64) chart {
-	c := chart{ID: id, Title: title, Wide: true, UnitX: "size",
-		Alt: title +
-			": change of each figure with its 95 % interval, worse to the right. " +
-			"The table of all figures has them."}
+	c := chart{ID: id, Title: title, Wide: true, UnitX: "size", Alt: title + ": change of each figure with its 95 % " +
+		"interval, worse to the right. The table of all figures has them."}
 	if more := len(lines) - mostForestLines; more > 0 {
 		lines, c.Note = lines[:mostForestLines], unit.Plural(more, "more figure")+" in the table"
 	}
@@ -48,8 +46,7 @@ func forestChart(id, title string, lines []report.ForestLine, reach float64) cha
 		names[i] = lines[i].Point + " · " + lines[i].Figure
 		changes[i] = strings.TrimSpace(lines[i].Change + " " + string(lines[i].Metric.Gate))
 	}
-	line := newPlot(opts.XAxis{Type: "value", Name: "← better · worse →", Position: "top", Min: -reach,
-		Max: reach},
+	line := newPlot(opts.XAxis{Type: "value", Name: "← better · worse →", Position: "top", Min: -reach, Max: reach},
 		opts.YAxis{Type: "category", Data: names})
 	line.ExtendYAxis(opts.YAxis{Type: "category", Data: changes, Position: "right"})
 	addIntervalBars(line, lines, reach)
@@ -98,13 +95,11 @@ func addThresholds(line *charts.Line, lines []report.ForestLine, reach float64) 
 	var ticks []opts.ScatterData
 	for i := range lines {
 		if limit := lines[i].Limit; limit > 0 && limit <= reach {
-			ticks = append(ticks,
-				opts.ScatterData{Value: []any{short(limit), i,
-					"threshold " + lines[i].Metric.Threshold.String()}})
+			tip := "threshold " + lines[i].Metric.Threshold.String()
+			ticks = append(ticks, opts.ScatterData{Value: []any{short(limit), i, tip}})
 		}
 	}
-	addScatter(line, "threshold", opts.ScatterChart{Symbol: "rect", SymbolSize: []int{2, 18}}, palette[6],
-		ticks)
+	addScatter(line, "threshold", opts.ScatterChart{Symbol: "rect", SymbolSize: []int{2, 18}}, palette[6], ticks)
 }
 
 // addForestMarks draws the changes of one verdict. A change beyond the axis stands at its end.
@@ -113,8 +108,7 @@ func addForestMarks(line *charts.Line, mark report.ForestMark, lines []report.Fo
 	var marks []opts.ScatterData
 	for i := range lines {
 		if l := &lines[i]; l.Mark == mark {
-			marks = append(marks, opts.ScatterData{Value: []any{short(max(-reach, min(reach, l.At))), i,
-				l.Tip()}})
+			marks = append(marks, opts.ScatterData{Value: []any{short(max(-reach, min(reach, l.At))), i, l.Tip()}})
 		}
 	}
 	addScatter(line, string(mark), opts.ScatterChart{Symbol: look.shape, SymbolSize: 13}, look.color, marks)

@@ -54,7 +54,7 @@ func History(w io.Writer, h *compare.History) error {
 func tableFigure(prefix string, t report.Table, folded bool) figure {
 	view := newTableView(prefix, t)
 	view.Folded = view.Folded || folded
-	return figure{Table: &view, Paper: true}
+	return figure{Table: view, Paper: true}
 }
 
 func newGroupView(g *compare.Group, id string) groupView {

@@ -26,8 +26,7 @@ type multiRunView struct {
 }
 
 func (v *multiRunView) add(t report.Table, charts []chart) {
-	view := newTableView(multiRunID, t)
-	v.Figures = append(v.Figures, newFigure(multiRunID, t.ID, charts, &view))
+	v.Figures = append(v.Figures, newFigure(multiRunID, t.ID, charts, newTableView(multiRunID, t)))
 }
 
 // multiRunID begins the anchors; the anchors of a run begin with r and its number.
@@ -60,12 +59,13 @@ func (m multiRun) view(x *report.Systems) (*multiRunView, error) {
 		if len(forest) > 0 {
 			t := report.ChangesTable(c)
 			t.ID += fmt.Sprintf("-%d", i+1)
-			view := newTableView(multiRunID, t)
-			view.Folded, forest[0].Table = true, &view
+			forest[0].Table = newTableView(multiRunID, t)
+			forest[0].Table.Folded = true
 		}
 		v.Figures = append(v.Figures, forest...)
-		for _, x := range []report.Table{report.DifferencesTable("differences", c.New+" against "+c.Base+
-			": other differences", c.Differences), report.UnmatchedTable(c)} {
+		caption := c.New + " against " + c.Base + ": other differences"
+		differences := report.DifferencesTable("differences", caption, c.Differences)
+		for _, x := range []report.Table{differences, report.UnmatchedTable(c)} {
 			if len(x.Rows) > 0 {
 				x.ID += fmt.Sprintf("-%d", i+1)
 				v.add(x, nil)
@@ -98,4 +98,15 @@ func (m multiRun) curves() *curveSet {
 		set.First = groupOf(s)
 	}
 	return set.ready()
+}
+
+func (m multiRun) overlay(table string) (*curveSet, []chart) {
+	set := m.curves()
+	set.ID = multiRunID + "-" + curvesID
+	all := []chart{set.interactivityChart(table), set.latencyChart(table)}
+	if slices.ContainsFunc(set.Curves, func(c curve) bool { return c.Axis != "rate" }) {
+		// in an open loop the curves are one line: the load sets the throughput
+		all = append(all, set.throughputChart(table))
+	}
+	return set, all
 }

@@ -109,33 +109,42 @@ func write(w io.Writer, t *template.Template, v any) error {
 	return nil
 }
 
-type frame struct {
-	Policy  string
+// Shell is what a page consists of beside its text.
+type Shell struct {
+	Policy  string // allows the style and the scripts by their hashes
 	Style   template.CSS
 	Scripts []template.JS // in this order; a later one uses an earlier one
-	Notice  string        // of the libraries; empty: none
+}
+
+type frame struct {
+	Shell
+	Notice string // of the libraries; empty: none
 }
 
 func newFrame(charts bool) frame {
-	scripts := []string{pageScript, tablesScript, tabsScript}
-	f := frame{Style: template.CSS(style)}
+	scripts, f := []string{pageScript, tablesScript, tabsScript}, frame{}
 	if charts {
 		scripts = append(scripts, echartsScript(), figureScript, curvesScript, chartsScript, sloScript)
 		f.Notice = notice
 	}
-	for _, s := range scripts {
-		f.Scripts = append(f.Scripts, template.JS(s))
-	}
-	f.Policy = policy(scripts...)
+	f.Shell = newShell("'none'", style, scripts...)
 	return f
 }
 
-func policy(scripts ...string) string {
-	hashes := ""
-	for _, s := range scripts {
-		hashes += " " + hash(s)
+// NewShell is of a page of a server, which may send forms to it.
+func NewShell(css, script string) Shell { return newShell("'self'", style+css, pageScript, script) }
+
+// Policy allows the style and the scripts of all pages, for the header of a server. Each page has its own inside.
+func Policy() string { return newFrame(true).Policy }
+
+func newShell(forms, style string, scripts ...string) Shell {
+	s, hashes := Shell{Style: template.CSS(style)}, ""
+	for _, script := range scripts {
+		s.Scripts, hashes = append(s.Scripts, template.JS(script)), hashes+" "+hash(script)
 	}
-	return fmt.Sprintf("default-src 'none'; script-src%s; style-src %s; img-src data:; base-uri 'none'; form-action 'none'", hashes, hash(style))
+	s.Policy = "default-src 'none'; script-src" + hashes + "; style-src " + hash(style) +
+		"; img-src data:; base-uri 'none'; form-action " + forms
+	return s
 }
 
 func hash(s string) string {

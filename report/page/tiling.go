@@ -74,8 +74,8 @@ func rotationSeries(spans []record.RotationSpan) []map[string]any {
 		}
 		if len(data) > 0 {
 			out = append(out, map[string]any{"type": "line", "name": l.name, "xAxisIndex": l.panel,
-				"yAxisIndex": l.panel, "data": data,
-				"symbol": shapes[i], "symbolSize": 6, "itemStyle": map[string]any{"color": palette[i]},
+				"yAxisIndex": l.panel, "data": data, "symbol": shapes[i], "symbolSize": 6,
+				"itemStyle": map[string]any{"color": palette[i]},
 				"lineStyle": map[string]any{"color": palette[i], "width": 1.5, "type": dashes[i]}})
 		}
 	}

@@ -17,12 +17,13 @@ import (
 
 // trendChart draws a figure by date. One wild night does not set the scale: it is a triangle at the edge.
 func trendChart(g *compare.Group, t *compare.Trend, id string) chart {
-	c := chart{ID: id, Title: t.Metric, Height: 190, UnitY: unitOfAxis(t.Unit),
-		Alt: fmt.Sprintf("%s of %s by date, with intervals and changes of the level. "+
-			"The tables have the changes.", t.Metric, t.Point)}
+	c := chart{ID: id, Title: t.Metric, Height: 190, Alt: fmt.Sprintf("%s of %s by date, with intervals and changes "+
+		"of the level. The tables have the changes.", t.Metric, t.Point)}
 	scale, tick := roundOut(scaleOf(t))
 	y := opts.YAxis{Type: "value", Min: scale.Lo, Max: scale.Hi}
-	if c.UnitY == "" {
+	if t.Unit == "ms" || t.Unit == "share" {
+		c.UnitY = t.Unit
+	} else {
 		y.Name = report.UnitWords(t.Unit)
 	}
 	line := newPlot(opts.XAxis{Type: "time"}, y)
@@ -44,13 +45,6 @@ func trendChart(g *compare.Group, t *compare.Trend, id string) chart {
 		c.Option["yAxis"].([]any)[0].(map[string]any)["interval"] = tick
 	}
 	return c
-}
-
-func unitOfAxis(unit string) string {
-	if unit == "ms" || unit == "share" {
-		return unit
-	}
-	return ""
 }
 
 // scaleOf is the central 80 % and as much again on both sides, the levels, and the last three nights.
@@ -152,8 +146,7 @@ func addWhiskers(line *charts.Line, t *compare.Trend, scale stats.Interval) {
 		}
 		x := n.At.UnixMilli()
 		items = append(items, opts.LineData{Value: []any{x, drawn(within(n.CI95.Lo, scale))}},
-			opts.LineData{Value: []any{x, drawn(within(n.CI95.Hi, scale))}},
-			opts.LineData{Value: []any{x, nil}})
+			opts.LineData{Value: []any{x, drawn(within(n.CI95.Hi, scale))}}, opts.LineData{Value: []any{x, nil}})
 	}
 	addCurve(line, "", items, opts.LineStyle{Color: palette[4], Width: 1, Opacity: opts.Float(0.6)}, unmarked)
 }
@@ -197,11 +190,9 @@ func addChanges(line *charts.Line, t *compare.Trend) {
 		lines = append(lines, opts.MarkLineNameXAxisItem{Name: size, XAxis: at})
 	}
 	line.AddSeries("", nil, charts.WithItemStyleOpts(opts.ItemStyle{Color: vermilion}),
-		charts.WithLineStyleOpts(opts.LineStyle{Color: vermilion}),
-		charts.WithMarkLineNameXAxisItemOpts(lines...),
+		charts.WithLineStyleOpts(opts.LineStyle{Color: vermilion}), charts.WithMarkLineNameXAxisItemOpts(lines...),
 		charts.WithMarkLineStyleOpts(opts.MarkLineStyle{Symbol: []string{"none", "none"},
-			Label: &opts.Label{Show: opts.Bool(true), Position: "end", Formatter: "{b}",
-				Color: vermilion},
+			Label:     &opts.Label{Show: opts.Bool(true), Position: "end", Formatter: "{b}", Color: vermilion},
 			LineStyle: &opts.LineStyle{Color: vermilion, Type: "solid"}}))
 	addMarks(line, "", "rect", vermilion, 9, marks)
 }
@@ -209,10 +200,8 @@ func addChanges(line *charts.Line, t *compare.Trend) {
 func gateMarks(g *compare.Group, t *compare.Trend, scale stats.Interval) (marks []datum) {
 	for _, gate := range g.Gates {
 		i := slices.IndexFunc(t.Nights, func(n compare.TrendNight) bool { return n.Run == gate.Run })
-		j := slices.IndexFunc(gate.Regressions, func(r compare.Regression) bool {
-			return r.Point == t.Point &&
-				r.Metric == t.Metric
-		})
+		j := slices.IndexFunc(gate.Regressions,
+			func(r compare.Regression) bool { return r.Point == t.Point && r.Metric == t.Metric })
 		if i < 0 || j < 0 {
 			continue
 		}

@@ -131,9 +131,8 @@ func newRunView(i int, run *report.Run, o *report.Analysis) runView {
 		Answers: answersOf(id, run, o), Result: o.Answer.Text}
 	seen := observe(run, o)
 	if seen.crowded && len(o.Answer.SLO) > 0 {
-		v.Unjudged = fmt.Sprintf("Above %s requests the page has no sliders for another SLO: ",
-			unit.Count(mostJudged)) +
-			text.ShellWords([]string{"bench", "report", run.Named(), "--slo"}) + " LIMITS"
+		v.Unjudged = fmt.Sprintf("Above %s requests the page has no sliders for another SLO: %s LIMITS",
+			unit.Count(mostJudged), text.ShellWords([]string{"bench", "report", run.Named(), "--slo"}))
 	}
 	set := newCurveSet(o, seen, run)
 	charts := chartsOf(o, set, seen)
@@ -250,7 +249,7 @@ func newPanel(prefix string, tab report.Tab, charts []chart) panelView {
 	for _, s := range tab.Sections {
 		t := newTableView(prefix, s.Table)
 		t.Folded = t.Folded || s.Folded
-		add(s.Table.ID, &t, s.Paper)
+		add(s.Table.ID, t, s.Paper)
 	}
 	return p
 }
@@ -296,8 +295,8 @@ const (
 	proseLength = 30 // bytes from which a cell wraps
 )
 
-func newTableView(prefix string, t report.Table) tableView {
-	v := tableView{ID: prefix + "-" + t.ID, Caption: text.EscapeLines(t.Caption), Note: t.Note, Columns: t.Columns,
+func newTableView(prefix string, t report.Table) *tableView {
+	v := &tableView{ID: prefix + "-" + t.ID, Caption: text.EscapeLines(t.Caption), Note: t.Note, Columns: t.Columns,
 		Folded: len(t.Rows) > longTable}
 	for _, row := range t.Rows {
 		cells := make([]cellView, len(row))

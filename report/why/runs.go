@@ -130,11 +130,13 @@ func lastRun(s *compare.Side) *report.Run {
 	return &report.Run{Dir: last.Name, Run: last.Run}
 }
 
+func (p *Part) sure() bool { return p.Cause != Unexplained && (p.Low > 0 || p.High < 0) }
+
 // explained reports whether causes that are sure are the change, but for a third of it.
 func (f *Figure) explained() bool {
 	sum := 0.0
-	for _, p := range f.Parts {
-		if p.Cause != Unexplained && (p.Low > 0 || p.High < 0) {
+	for i := range f.Parts {
+		if p := &f.Parts[i]; p.sure() {
 			sum += p.Share
 		}
 	}
@@ -146,8 +148,7 @@ func (f *Figure) sentence(point string, gpus []GPUChange) string {
 	rest := f.Change.Share
 	for i := range f.Parts {
 		p := &f.Parts[i]
-		known := p.Cause != Unexplained && (p.Low > 0 || p.High < 0)
-		if known && len(parts) < mostParts && math.Abs(p.Share) >= smallestPart {
+		if p.sure() && len(parts) < mostParts && math.Abs(p.Share) >= smallestPart {
 			parts = append(parts, p.Cause+" "+p.short()+beside(p, gpus))
 			rest -= p.Share
 		}

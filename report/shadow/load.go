@@ -1,4 +1,4 @@
-package compare
+package shadow
 
 import (
 	"fmt"
@@ -8,17 +8,15 @@ import (
 	"bench/experiment/unit"
 )
 
-// ShadowLoad is what a server carried while copies were sent.
-type ShadowLoad struct {
+// Load is what a server carried while copies were sent.
+type Load struct {
 	RequestsPerS float64  `json:"requests_per_s"`
 	InFlight     float64  `json:"mean_in_flight"`
 	HitRate      *float64 `json:"prefix_cache_hit_rate"` // of the copied requests; null: not reported
 }
 
 // loadBins are requests by the second in which they were sent.
-type loadBins struct {
-	bins []loadBin
-}
+type loadBins []loadBin
 
 type loadBin struct {
 	requests int
@@ -34,23 +32,23 @@ func (l *loadBins) add(r *record.Record) {
 	if !ok || at < 0 || at >= mostBins {
 		return
 	}
-	for len(l.bins) <= at {
-		l.bins = append(l.bins, loadBin{})
+	for len(*l) <= at {
+		*l = append(*l, loadBin{})
 	}
-	l.bins[at].requests++
-	l.bins[at].busyUs += max(0, r.End.Us()-sent)
+	bin := &(*l)[at]
+	bin.requests, bin.busyUs = bin.requests+1, bin.busyUs+max(0, r.End.Us()-sent)
 }
 
 // between is the load of A and B in the seconds from the first copy to the last.
-func (l *loadBins) between(pairs []shadowPair, firstUs, lastUs int64) (load [2]ShadowLoad) {
+func (l loadBins) between(pairs []pair, firstUs, lastUs int64) (load [2]Load) {
 	if len(pairs) == 0 {
 		return load
 	}
 	from, to := int(firstUs/1e6), int(lastUs/1e6)
 	seconds := float64(to - from + 1)
-	for at := max(0, from); at <= to && at < len(l.bins); at++ {
-		load[0].RequestsPerS += float64(l.bins[at].requests) / seconds
-		load[0].InFlight += float64(l.bins[at].busyUs) / 1e6 / seconds
+	for at := max(0, from); at <= to && at < len(l); at++ {
+		load[0].RequestsPerS += float64(l[at].requests) / seconds
+		load[0].InFlight += float64(l[at].busyUs) / 1e6 / seconds
 	}
 	for i := range pairs {
 		load[1].RequestsPerS += 1 / seconds
@@ -64,7 +62,7 @@ func (l *loadBins) between(pairs []shadowPair, firstUs, lastUs int64) (load [2]S
 }
 
 // hitRate is the share of the prompt tokens that a side had in its cache; nil: not reported.
-func hitRate(pairs []shadowPair, side int) *float64 {
+func hitRate(pairs []pair, side int) *float64 {
 	prompt, cached := 0, 0
 	for i := range pairs {
 		if p := &pairs[i]; p.cached[side] >= 0 && !p.failed[side] {
@@ -85,7 +83,7 @@ const (
 	manyCut       = 0.05
 )
 
-func (c *ShadowComparison) addFindings() {
+func (c *Comparison) addFindings() {
 	a, b := c.Load[0], c.Load[1]
 	add := func(s record.Severity, hint, text string, values ...any) {
 		c.Findings = append(c.Findings,
@@ -112,18 +110,18 @@ func (c *ShadowComparison) addFindings() {
 	}
 	if n := c.Copies.Cut; float64(n) > manyCut*float64(c.Copies.Sent) {
 		add(record.Caution, "if B stalls, look for the cause there",
-			"%s of the copies were cut, in flight when copying was stopped or at the end: B's slowest answers are among them",
-			unit.Format(float64(n)/float64(c.Copies.Sent), "share"))
+			"%s of the copies were cut, in flight when copying was stopped or at the end: B's slowest answers are "+
+				"among them", unit.Format(float64(n)/float64(c.Copies.Sent), "share"))
 	}
 	c.noteErrors(add)
 	add(record.Note, "", "B's answers are thrown away: tools are called for A's answers alone")
 }
 
 // noteErrors is a caution if latencies lack many requests that failed on one side.
-func (c *ShadowComparison) noteErrors(add func(s record.Severity, hint, text string, values ...any)) {
+func (c *Comparison) noteErrors(add func(s record.Severity, hint, text string, values ...any)) {
 	for i := range c.Figures {
 		f := &c.Figures[i]
-		if f.figure.absolute() && f.Base != nil && math.Abs(*f.New-*f.Base) > f.Margin {
+		if f.scale.IsShare() && f.Base != nil && math.Abs(*f.New-*f.Base) > f.Margin {
 			add(record.Caution, "read the error rate before the latencies",
 				"A failed %s of the requests, B %s: the latencies are of requests that both completed",
 				unit.Format(*f.Base, "share"), unit.Format(*f.New, "share"))

@@ -1,4 +1,4 @@
-package compare
+package shadow
 
 import (
 	"encoding/json"
@@ -9,18 +9,19 @@ import (
 
 	"bench/experiment/record"
 	"bench/live/recording"
+	"bench/report/compare"
 )
 
 // shadowed compares the requests of a whole recording, in order of their ends; nil: it has no candidate.
-func shadowed(h recording.Header, exchanges []*recording.Exchange, c recording.Counts) *ShadowComparison {
-	s := ShadowPairs{Header: h}
+func shadowed(h recording.Header, exchanges []*recording.Exchange, c recording.Counts) *Comparison {
+	s := Pairs{Header: h}
 	for _, x := range exchanges {
 		s.Add(x)
 	}
 	return s.Compare(c)
 }
 
-func (c *ShadowComparison) find(name, turns string) *ShadowFigure {
+func (c *Comparison) find(name, turns string) *Figure {
 	for i := range c.Figures {
 		if f := &c.Figures[i]; f.Name == name && (turns == "" || f.Turns == turns) {
 			return f
@@ -29,8 +30,8 @@ func (c *ShadowComparison) find(name, turns string) *ShadowFigure {
 	return nil
 }
 
-func (c *ShadowComparison) left(reason string) int {
-	i := slices.IndexFunc(c.LeftOut, func(x ShadowLeftOut) bool { return x.Reason == reason })
+func (c *Comparison) left(reason string) int {
+	i := slices.IndexFunc(c.LeftOut, func(x LeftOut) bool { return x.Reason == reason })
 	if i < 0 {
 		return 0
 	}
@@ -42,7 +43,7 @@ func TestShadowFindsASlowerCandidate(t *testing.T) {
 	w := ordinary
 	w.effect.tpot = 0.2
 	c := shadowed(w.header(), w.draw(rand.New(rand.NewPCG(1, 1))), recording.Counts{})
-	for name, want := range map[string]Verdict{"tpot_mean": Worse, "tpot_p50": Worse, "error_rate": NoChange} {
+	for name, want := range map[string]compare.Verdict{"tpot_mean": compare.Worse, "tpot_p50": compare.Worse, "error_rate": compare.NoChange} {
 		if f := c.find(name, ""); f == nil || f.Verdict != want {
 			t.Errorf("%s: %+v, want %s", name, f, want)
 		}
@@ -50,10 +51,10 @@ func TestShadowFindsASlowerCandidate(t *testing.T) {
 	if f := c.find("tpot_mean", ""); f.CI95.Lo > 0.2 || f.CI95.Hi < 0.2 {
 		t.Errorf("interval %v does not cover 0.2", f.CI95)
 	}
-	if f := c.find("ttft_mean", LaterTurns); f.Verdict != "" || f.Change == nil || f.Why != laterTurnsWhy {
+	if f := c.find("ttft_mean", laterTurns); f.Verdict != "" || f.Change == nil || f.Why != laterTurnsWhy {
 		t.Errorf("later turns: %+v: a change without a verdict", f)
 	}
-	if f := c.find("ttft_mean", FirstTurns); f.Verdict != Inconclusive || f.NeedPairs <= f.Pairs {
+	if f := c.find("ttft_mean", firstTurns); f.Verdict != compare.Inconclusive || f.NeedPairs <= f.Pairs {
 		t.Errorf("TTFT: %+v", f)
 	}
 	if _, err := json.Marshal(c); err != nil {
@@ -86,7 +87,7 @@ func TestShadowLeftOut(t *testing.T) {
 		}
 	}
 	c := shadowed(h, all, recording.Counts{})
-	for reason, want := range map[string]int{ShadowWarmup: 10, ShadowLeft: 3, ShadowLate: 4, ShadowFailed: 1, ShadowBlocked: 2} {
+	for reason, want := range map[string]int{Warmup: 10, Left: 3, Late: 4, Failed: 1, Blocked: 2} {
 		if got := c.left(reason); got != want {
 			t.Errorf("%s: %d, want %d", reason, got, want)
 		}
@@ -108,7 +109,7 @@ func TestShadowEstimatedOnOneSide(t *testing.T) {
 		x.Shadow.Estimated = true
 	}
 	c := shadowed(w.header(), all, recording.Counts{})
-	if f := c.find("tpot_mean", ""); f.Verdict != Inconclusive || f.Pairs != 0 || f.Why == "" {
+	if f := c.find("tpot_mean", ""); f.Verdict != compare.Inconclusive || f.Pairs != 0 || f.Why == "" {
 		t.Errorf("%+v", f)
 	}
 }
@@ -132,7 +133,7 @@ func TestShadowAllFail(t *testing.T) {
 	w := ordinary
 	w.pairs, w.effect.errors = 200, 1
 	c := shadowed(w.header(), w.draw(rand.New(rand.NewPCG(4, 1))), recording.Counts{})
-	if f := c.find("error_rate", ""); f.Verdict != Worse {
+	if f := c.find("error_rate", ""); f.Verdict != compare.Worse {
 		t.Errorf("%+v", f)
 	}
 	if !strings.Contains(textsOf(c.Findings), "the latencies are of requests that both completed") {
@@ -162,7 +163,7 @@ func TestShadowCautions(t *testing.T) {
 		}
 	}
 	c := shadowed(w.header(), all, recording.Counts{Shadow: &recording.Copies{Sent: 60, Dropped: 60, Cut: 7, Unread: 3}})
-	for _, left := range []ShadowLeftOut{{Reason: ShadowCut, Copies: 7}, {Reason: ShadowUnread, Copies: 3}} {
+	for _, left := range []LeftOut{{Reason: Cut, Copies: 7}, {Reason: Unread, Copies: 3}} {
 		if !slices.Contains(c.LeftOut, left) {
 			t.Errorf("%+v is missing in %+v", left, c.LeftOut)
 		}

@@ -1,4 +1,4 @@
-package compare
+package shadow
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 
 	"bench/experiment/record"
 	"bench/live/recording"
+	"bench/report/compare"
 )
 
 // answered is request i of a recording, 10 ms apart: both answers take 5 ms.
@@ -30,7 +31,7 @@ func TestShadowRefused(t *testing.T) {
 	}
 	c := shadowed(recording.Header{Recorded: recording.Recorded{Shadow: &recording.Shadow{Share: 1, WarmupS: 5}}}, all, recording.Counts{})
 	f := c.find("error_rate", "")
-	if f.Verdict != Worse || f.New == nil || *f.New < 0.49 || *f.New > 0.51 {
+	if f.Verdict != compare.Worse || f.New == nil || *f.New < 0.49 || *f.New > 0.51 {
 		t.Errorf("error rate %+v", f)
 	}
 	if c.Pairs != 1500 || c.Load[1].InFlight > 0.5 || c.Load[1].InFlight < 0.2 {
@@ -49,10 +50,10 @@ func TestShadowUnread(t *testing.T) {
 		all = append(all, x)
 	}
 	c := shadowed(recording.Header{Recorded: recording.Recorded{Shadow: &recording.Shadow{Share: 1}}}, all, recording.Counts{})
-	if f := c.find("error_rate", ""); f.Verdict != NoChange || *f.Base != 0 {
+	if f := c.find("error_rate", ""); f.Verdict != compare.NoChange || *f.Base != 0 {
 		t.Errorf("error rate %+v", f)
 	}
-	if len(c.LeftOut) != 1 || c.LeftOut[0] != (ShadowLeftOut{ShadowUnread, 250, false}) {
+	if len(c.LeftOut) != 1 || c.LeftOut[0] != (LeftOut{Unread, 250, false}) {
 		t.Errorf("left out %+v", c.LeftOut)
 	}
 }

@@ -1,16 +1,18 @@
-package compare
+package shadow
 
 import (
 	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"testing"
 
 	"bench/experiment/record"
 	"bench/live/recording"
+	"bench/report/compare"
 )
 
 // liveTraffic is a world in which requests of conversations reach two servers whose speed wanders.
@@ -148,7 +150,7 @@ func shadowWorlds() []liveTraffic {
 }
 
 func shadowRuns() int {
-	if long() {
+	if os.Getenv("BENCH_LONG") != "" {
 		return 2000
 	}
 	return 10
@@ -158,10 +160,10 @@ func seedOf(name string, i int) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(len(name))*7919+uint64(name[0]), uint64(i)))
 }
 
-func falseAlarm(c *ShadowComparison) string {
+func falseAlarm(c *Comparison) string {
 	for i := range c.Figures {
 		switch c.Figures[i].Verdict {
-		case Worse, Better, Changed:
+		case compare.Worse, compare.Better, compare.Changed:
 			return c.Figures[i].Name
 		}
 	}
@@ -184,7 +186,7 @@ func TestSimulationShadowAA(t *testing.T) {
 					by[name]++
 				}
 				for _, f := range c.Figures {
-					if f.Change != nil && !f.figure.Neutral() {
+					if f.Change != nil && !f.scale.Neutral() {
 						tested[f.Name+f.Turns]++
 						if f.CI95.Lo <= 0 && f.CI95.Hi >= 0 {
 							inside[f.Name+f.Turns]++
@@ -225,9 +227,9 @@ func TestSimulationShadowPower(t *testing.T) {
 			for i := range runs {
 				f := shadowed(w.header(), w.draw(seedOf(w.name, i)), recording.Counts{}).find("tpot_mean", "")
 				switch f.Verdict {
-				case Worse:
+				case compare.Worse:
 					found++
-				case Better:
+				case compare.Better:
 					wrong++
 				}
 				if f.CI95.Lo <= 0.05 && f.CI95.Hi >= 0.05 {
