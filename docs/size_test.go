@@ -15,8 +15,8 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 117_055
-	mostPackages      = 65
+	mostLines         = 116_827
+	mostPackages      = 66
 	mostExportedNames = 2_435 // types, functions, methods, variables and constants
 	mostExportedField = 4_021
 	mostWideLines     = 207 // of more than 120 columns
@@ -26,20 +26,20 @@ const (
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               7_328,
+	"report":               7_331,
 	"cmd/bench":            7_624,
 	"experiment/trace":     4_892,
 	"experiment/openai":    5_058,
-	"experiment/mock":      5_052,
+	"experiment/mock":      5_050,
 	"experiment/check":     3_196,
 	"experiment/workload":  4_633,
-	"report/compare":       4_891,
+	"report/compare":       4_151,
 	"experiment/record":    4_976,
 	"sweep":                3_151,
 	"experiment/diagnosis": 4_524,
 	"experiment/endpoint":  4_289,
-	"experiment/stats":     3_889,
-	"report/page":          3_596,
+	"experiment/stats":     3_878,
+	"report/page":          3_529,
 	"experiment/series":    3_220,
 }
 
