@@ -177,11 +177,14 @@ func (c *Content) LastText() (string, bool) {
 	if c.Messages == nil {
 		return text(c.Text)
 	}
-	_, last := c.messages()
-	if role, _ := text(last["role"]); role != "user" {
+	var list []struct {
+		Role    string
+		Content json.RawMessage
+	}
+	if json.Unmarshal(c.Messages, &list) != nil || list[len(list)-1].Role != "user" {
 		return "", false
 	}
-	return text(last["content"])
+	return text(list[len(list)-1].Content)
 }
 
 // messages are those of the prompt, and the last of them.

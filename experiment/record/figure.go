@@ -30,16 +30,21 @@ func (r *Row) Figure(key string) (x float64, ok bool) {
 	case metric.OutputTokensPerSPerGPU:
 		return known(t.OutputTokensPerSPerGPU)
 	case metric.EnergyPerToken, metric.TokensPerJoule:
-		return cmp.Or(r.Energy, &Energy{}).Figure(name), r.Energy != nil
+		if r.Energy != nil {
+			return r.Energy.Figure(name), true
+		}
 	case metric.GoodputRequestsPerS:
-		return cmp.Or(r.Summary.Goodput, &Goodput{}).RequestsPerS, r.Summary.Goodput != nil
+		if g := r.Summary.Goodput; g != nil {
+			return g.RequestsPerS, true
+		}
 	case metric.Interactivity:
 		if r.Sessions != nil && r.Sessions.Interactivity != nil {
 			return r.Sessions.Interactivity.TokensPerS, true
 		}
 	case metric.AnswersValid, metric.AnswersCorrect:
-		x := r.AnswersShare(name)
-		return cmp.Or(x, &Share{}).Share, x != nil
+		if x := r.AnswersShare(name); x != nil {
+			return x.Share, true
+		}
 	case metric.AcceptanceRate:
 		return known(r.drafts().AcceptanceRate)
 	case metric.AcceptanceLength:

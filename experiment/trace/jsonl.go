@@ -155,7 +155,7 @@ type csvColumns struct {
 }
 
 // csvFormats are the traces published by Azure (dates, with seven digits of the second in 2023 and a zone in 2024), and
-// formatBurstGPT, in seconds, whose older files have neither sessions nor elapsed times.
+// BurstGPT, in seconds, whose older files have neither sessions nor elapsed times.
 var csvFormats = map[string]csvColumns{
 	formatAzure: {time: "TIMESTAMP", input: "ContextTokens", output: "GeneratedTokens"},
 	formatBurstGPT: {time: "Timestamp", input: "Request tokens", output: "Response tokens", class: "Model",

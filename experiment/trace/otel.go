@@ -52,19 +52,22 @@ var spanLists = map[string]bool{"resourceSpans": true, "resource_spans": true, "
 func (o *otel) object() error {
 	var s span
 	line, list := o.at(), false
-	texts := map[string]*string{"traceId": &s.trace, "trace_id": &s.trace, "spanId": &s.id, "span_id": &s.id,
-		"name": &s.name, "startTimeUnixNano": &s.start, "start_time_unix_nano": &s.start, "start_time": &s.start,
-		"startTime": &s.start, "endTimeUnixNano": &s.end, "end_time_unix_nano": &s.end, "end_time": &s.end,
-		"endTime": &s.end}
 	err := o.keys(func(key string) (err error) {
-		if to := texts[key]; to != nil {
-			return o.text(to)
-		}
 		if spanLists[key] {
 			list = true
 			return o.objects(o.object)
 		}
 		switch key {
+		case "traceId", "trace_id":
+			return o.text(&s.trace)
+		case "spanId", "span_id":
+			return o.text(&s.id)
+		case "name":
+			return o.text(&s.name)
+		case "startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime":
+			return o.text(&s.start)
+		case "endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime":
+			return o.text(&s.end)
 		case "context": // of spans that Python's console exporter writes
 			var c struct {
 				Trace string `json:"trace_id"`

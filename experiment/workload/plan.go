@@ -61,7 +61,7 @@ type Plan struct {
 	replay *replay // nil = the plan has no trace
 }
 
-// seeds decide all that is drawn.
+// seeds decide all that is drawn. The parts of a plan have copies, as of the workload: after NewPlan neither changes.
 type seeds struct{ seed, salt uint64 }
 
 // drawn are the classes of a plan, and what an arrival draws of them.

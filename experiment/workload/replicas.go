@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -45,7 +44,12 @@ func (p *Plan) replicasOf(c *Class) int {
 }
 
 func (p *drawn) named(name string) *Class {
-	return &p.classes[max(0, slices.IndexFunc(p.classes, func(c Class) bool { return c.Name == name }))]
+	for i := range p.classes {
+		if p.classes[i].Name == name {
+			return &p.classes[i]
+		}
+	}
+	return &p.classes[0]
 }
 
 // serve passes a request through the pool of one replica. Only requests of one model on one server find each other's
