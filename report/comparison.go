@@ -123,9 +123,10 @@ func factsChanged(c *compare.Comparison, ds []compare.Difference) []string {
 	})
 	slices.SortStableFunc(ds, func(a, b compare.Difference) int { return cmp.Compare(rank(a), rank(b)) })
 	server := "server"
-	for _, r := range slices.Backward(c.Sides[1].Runs) { // the first that has one
+	for _, r := range c.Sides[1].Runs {
 		if kind := record.EngineKinds(r.Rows); kind != "" {
 			server = published.EngineName(kind)
+			break
 		}
 	}
 	return factTexts(ds, server)

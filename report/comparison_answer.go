@@ -42,7 +42,7 @@ func AnswerComparison(c *compare.Comparison) ComparisonAnswer {
 		a = ComparisonAnswer{Lead: "Not compared:", Kind: Undecided,
 			Text: clauses(knobsText(compare.Refusing(c.Differences)), found.rawText())}
 	case len(found.worse)+len(found.better) == 0 && c.ComparedSearch() >= 0:
-		// Of two searches no load need be common, and a common one has few requests.
+		// The first that both sides answer: of two searches no load need be common, and a common one has few requests.
 		s := &c.Searches[c.ComparedSearch()]
 		a = ComparisonAnswer{Lead: searchGoal(s.Goal, s.Axis), Text: searchChange(s) + ", " + s.Point,
 			Kind: ForestMark(s.Verdict).Kind()}

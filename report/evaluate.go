@@ -141,7 +141,7 @@ func clientUsage(r *Run, row *record.Row) (*telemetry.Usage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the telemetry of %s: %w", row.ID, err)
 	}
-	var samples []telemetry.Sample
+	samples := make([]telemetry.Sample, 0, len(stored))
 	for _, s := range stored {
 		samples = append(samples, *s)
 	}

@@ -253,7 +253,7 @@ func AnswerGroup(g *compare.Group) GroupAnswer {
 			a.Notes = append(a.Notes, a.Lead)
 		}
 		a.Kind, a.Lead = verdictKind(last.Verdict), cmp.Or(last.Line, string(last.Verdict))
-		if last.Verdict != stats.Fail { // whose sentence is whole
+		if last.Verdict != stats.Fail { // of which the whole sentence is shown, of others the first clause
 			a.Lead, _, _ = strings.Cut(a.Lead, "; ")
 		}
 	}

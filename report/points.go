@@ -117,8 +117,11 @@ func failures(p *series.Point) Cell {
 			classes[class] += k
 		}
 	}
-	if n == 0 {
+	switch {
+	case n == 0:
 		return Absent()
+	case n < 0: // of another tool
+		return count(n)
 	}
 	return Cell{Text: unit.Count(n), Kind: Failed, Tag: unit.Counts(classes), Title: unit.Counts(classes)}
 }
@@ -262,7 +265,7 @@ func limitedPercentile(p *series.Point, metric, name string) Cell {
 			if p.Class == "" {
 				return c
 			}
-			c.Kind, c.Title = verdictKind(v.Verdict), verdict.ResultText(v)+"; "+c.Title
+			c.Kind, c.Title = verdictCell(v.Verdict, 0).Kind, verdict.ResultText(v)+"; "+c.Title
 			if v.Verdict != stats.Pass {
 				c.Tag = string(v.Verdict)
 			}

@@ -205,7 +205,7 @@ func otherLimited(o *Analysis, columns func(latency string, names ...string) []p
 	return out
 }
 
-// tail is the percentile of a latency beside its median: the highest that the SLO limits, else p99 or p95 if
+// tailOf is the percentile of a latency beside its median: the highest that the SLO limits, else p99 or p95 if
 // at least half of the points have enough requests for it, else p90.
 func tailOf(o *Analysis, latency string) string {
 	for _, name := range slices.Backward(metric.Percentiles[1:]) {

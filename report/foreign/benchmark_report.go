@@ -117,7 +117,7 @@ func (m *measurement) reportFigures(o object, tool string) {
 	setRequests(s, max(0, requests.count("total")-failed-unfinished), failed)
 	s.Requests.Unfinished += unfinished
 	n := s.Requests.Completed
-	of := func(name string) *stats.Summary { // nil: the unit is not one of time
+	of := func(name string) *stats.Summary { // in ms; nil: the unit is not one of time
 		o := latency.object(name)
 		scale, known := map[string]float64{"ms": 1, "s": 1000, "ms/token": 1, "s/token": 1000}[o.text("units")]
 		if !known {

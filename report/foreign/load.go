@@ -138,7 +138,7 @@ func loadRow(files fs.FS, path, schema, id string) (*report.Run, error) {
 	if i < 0 {
 		return nil, fmt.Errorf("reading %s: its run has no row %q", path, id)
 	}
-	run.Rows, run.Missing, run.Dir, run.RecordsDir = run.Rows[i:i+1:i+1], nil, path, run.Dir
+	run.Rows, run.Missing, run.Dir, run.RecordsDir = slices.Clone(run.Rows[i:i+1]), nil, path, run.Dir
 	run.WithoutRecords = slices.DeleteFunc(run.WithoutRecords, func(x string) bool { return x != id })
 	return run.CheckEvidence(), nil
 }

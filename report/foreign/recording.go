@@ -66,7 +66,8 @@ func (v *Recording) Add(x *recording.Exchange) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if x.BlockedUs >= max(10_000, (x.Request.End.Us()-x.Request.Sent.Us())/100) { // of the answer's time a hundredth
+	// A slow caller takes no bytes for a hundredth of the answer's time, and for 10 ms.
+	if x.BlockedUs >= max(10_000, (x.Request.End.Us()-x.Request.Sent.Us())/100) {
 		v.blocked++
 	}
 	v.records = append(v.records, &r)
