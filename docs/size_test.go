@@ -15,26 +15,26 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 116_827
+	mostLines         = 116_847
 	mostPackages      = 66
 	mostExportedNames = 2_435 // types, functions, methods, variables and constants
-	mostExportedField = 4_021
-	mostWideLines     = 207 // of more than 120 columns
-	mostFlags         = 98  // of commands
+	mostExportedField = 4_016
+	mostWideLines     = 204 // of more than 120 columns
+	mostFlags         = 98 // of commands
 	mostKeys          = 211 // of the TOML, by struct tags
 )
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               7_331,
+	"report":               7_335,
 	"cmd/bench":            7_624,
-	"experiment/trace":     4_892,
+	"experiment/trace":     4_895,
 	"experiment/openai":    5_058,
 	"experiment/mock":      5_050,
 	"experiment/check":     3_196,
-	"experiment/workload":  4_633,
+	"experiment/workload":  4_637,
 	"report/compare":       4_151,
-	"experiment/record":    4_976,
+	"experiment/record":    4_981,
 	"sweep":                3_151,
 	"experiment/diagnosis": 4_524,
 	"experiment/endpoint":  4_289,
