@@ -20,7 +20,7 @@ const (
 	mostExportedNames = 2_435 // types, functions, methods, variables and constants
 	mostExportedField = 4_016
 	mostWideLines     = 204 // of more than 120 columns
-	mostFlags         = 98 // of commands
+	mostFlags         = 98  // of commands
 	mostKeys          = 211 // of the TOML, by struct tags
 )
 
