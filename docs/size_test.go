@@ -15,11 +15,11 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 116_847
+	mostLines         = 116_868
 	mostPackages      = 66
 	mostExportedNames = 2_435 // types, functions, methods, variables and constants
 	mostExportedField = 4_016
-	mostWideLines     = 204 // of more than 120 columns
+	mostWideLines     = 192 // of more than 120 columns
 	mostFlags         = 98  // of commands
 	mostKeys          = 211 // of the TOML, by struct tags
 )
@@ -27,7 +27,7 @@ const (
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
 	"report":               7_335,
-	"cmd/bench":            7_624,
+	"cmd/bench":            7_627,
 	"experiment/trace":     4_895,
 	"experiment/openai":    5_058,
 	"experiment/mock":      5_050,
@@ -36,10 +36,10 @@ var larger = map[string]int{
 	"report/compare":       4_151,
 	"experiment/record":    4_981,
 	"sweep":                3_151,
-	"experiment/diagnosis": 4_524,
-	"experiment/endpoint":  4_289,
+	"experiment/diagnosis": 4_535,
+	"experiment/endpoint":  4_293,
 	"experiment/stats":     3_878,
-	"report/page":          3_529,
+	"report/page":          3_532,
 	"experiment/series":    3_220,
 }
 

@@ -107,7 +107,8 @@ func parseQuestions(questions []string) (q series.Question, axis, limits string,
 			return q, "", "", usage("unknown question %q\nhint: ask %s or slo.LIMIT, like rate=30 or slo.ttft_p95=300ms", text,
 				strings.Join(slices.Sorted(maps.Keys(keys)), ", "))
 		case bad != nil || !(x > 0) && key != "prefix" || math.IsInf(x, 0) || key == "prefix" && !(x >= 0 && x <= 1):
-			return q, "", "", usage("%q: expected a number above 0, or a share from 0 to 1 for prefix\nhint: rate=30, prefix=0.8", text)
+			return q, "", "", usage("%q: expected a number above 0, or a share from 0 to 1 for prefix\nhint: rate=30, "+
+				"prefix=0.8", text)
 		}
 		if given[key] {
 			return q, "", "", usage("%s is given twice\nhint: one value each", key)

@@ -228,7 +228,8 @@ func (f *reportFlags) check() error {
 	case f.findings && f.format != "text":
 		return usage("--findings is for text: --format %s always has them\nhint: omit one of the two", f.format)
 	case f.again() && f.format == "html" && f.file == "":
-		return usage("--format html needs a file: --slo, --recompute and --hardware leave report.html of the run as it is\nhint: add -o again.html")
+		return usage("--format html needs a file: --slo, --recompute and --hardware leave report.html of the run as " +
+			"it is\nhint: add -o again.html")
 	}
 	return nil
 }
@@ -309,7 +310,8 @@ func limitsFor(given string, runs []*report.Run) (*matrix.Limits, error) {
 	case len(problems) > 0:
 		return nil, problems
 	case rows > 0 && !some:
-		return nil, usage("--slo: no limit of %s is for a row of these runs: check the names of its rows, or write [slo]", given)
+		return nil, usage("--slo: no limit of %s is for a row of these runs: check the names of its rows, or write "+
+			"[slo]", given)
 	}
 	return limits, nil
 }

@@ -28,7 +28,8 @@ func checkSlowDecode(v *pointMetrics, all []pointMetrics) *Diagnosis {
 		return &Diagnosis{
 			Observation: "tokens arrive faster than the memory bandwidth allows", Bottleneck: unknownBottleneck,
 			Evidence: collected(below("TPOT p50", v.tpot, "ms", v.tpotFloor)),
-			Missing:  []string{"the real setup: model, hardware, gpus or precision differ from [target], or the server speculates"},
+			Missing: []string{"the real setup: model, hardware, gpus or precision differ from [target], or the server " +
+				"speculates"},
 			Confirm:  "the server's log: model, precision, speculative decoding",
 			Response: "correct [target], and run bench report again",
 		}
@@ -63,13 +64,15 @@ func checkSlowDecode(v *pointMetrics, all []pointMetrics) *Diagnosis {
 func (d *Diagnosis) setHostOverhead(because string) {
 	d.Observation, d.Bottleneck = "decode is slow, and "+because, hostOverhead
 	d.Confirm = "profile some steps (nsys, torch profiler): gaps between kernels; or a smaller model is hardly faster"
-	d.Response = "reduce host work: CUDA graphs (no --enforce-eager), asynchronous scheduling, less logging, a faster or less busy CPU"
+	d.Response = "reduce host work: CUDA graphs (no --enforce-eager), asynchronous scheduling, less logging, a " +
+		"faster or less busy CPU"
 }
 
 func (d *Diagnosis) setInefficient(because string) {
 	d.Observation, d.Bottleneck = "decode is slow, and "+because, inefficientDecode
 	d.Confirm = "profile some steps: kernels run all the time and reach a small part of the bandwidth"
-	d.Response = "try another attention backend, quantisation kernel or newer engine; check whether weights are dequantised on the way"
+	d.Response = "try another attention backend, quantisation kernel or newer engine; check whether weights are " +
+		"dequantised on the way"
 }
 
 func (d *Diagnosis) compareTraffic(v *pointMetrics, all []pointMetrics) {
@@ -151,8 +154,9 @@ func checkBandwidth(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		Observation: "TPOT is about what the memory bandwidth allows", Bottleneck: bandwidthBoundDecode,
 		Evidence: collected(fact("TPOT p50", v.tpot, "ms"), fact("TPOT floor", v.tpotFloor, "ms"),
 			fact("TPOT, end of the typical range", v.tpotHigh, "ms")),
-		Confirm:  "8-bit weights: TPOT falls by almost half",
-		Response: "nothing is wrong; quantisation, tensor parallelism or speculation lower TPOT; a larger batch raises throughput",
+		Confirm: "8-bit weights: TPOT falls by almost half",
+		Response: "nothing is wrong; quantisation, tensor parallelism or speculation lower TPOT; a larger batch " +
+			"raises throughput",
 	}
 	if v.p.Rows[0].Vendor() == "cpu" {
 		d.Bottleneck = memoryBoundDecode

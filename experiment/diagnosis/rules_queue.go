@@ -231,35 +231,42 @@ func checkFirstToken(v *pointMetrics, _ []pointMetrics) *Diagnosis {
 		if !v.queueTakes(v.ttftMean) && v.queueTakes(longest.Ms) {
 			d.Evidence = append(d.Evidence, v.queueEvidence(longest.Ms)...)
 		}
-	case longest.Name == "queue": // for its turn in the next step
+	case !d.blame(v, longest):
 		return nil
-	case longest.Name == "prefill":
-		if !v.computesLong(longest.Ms) {
-			return nil
-		}
+	}
+	return d
+}
+
+// blame names the part that takes most of the time to the first token; false: it is as long as it has to be.
+func (d *Diagnosis) blame(v *pointMetrics, part record.Part) bool {
+	switch {
+	case part.Name == "queue": // for its turn in the next step
+		return false
+	case part.Name == "prefill":
 		d.Bottleneck = computeBoundPrefill
 		d.Confirm, d.Response = confirmPrefill, lessPrefill
-	case longest.Name == "frontend" && longest.Ms < frontendSteps*v.tpot:
+		return v.computesLong(part.Ms)
+	case part.Name == "frontend" && part.Ms < frontendSteps*v.tpot:
 		d.Bottleneck = unknownBottleneck
 		d.Missing = []string{"the frontend's own time: the engine takes a request at the end of a step, " +
 			"and this part is as long as steps are"}
 		d.Confirm = "repeat the row at concurrency 1: no step runs when a request comes"
 		d.Response = "compare with the row at concurrency 1 before changing anything"
-	case longest.Name == "frontend":
+	case part.Name == "frontend":
 		d.Bottleneck = hostOverhead
 		d.Confirm = "repeat the row with prompts as token ids, or half as long: the frontend's part falls"
 		d.Response = "give the frontend more CPU: more " + apiProcesses.of(engineOf(v.p.Rows[0])) + ", a faster tokenizer"
-	case longest.Name == "network":
+	case part.Name == "network":
 		d.Bottleneck = networkOrGateway
 		d.Confirm = "repeat the row from the server's own machine, without the gateway: TTFT falls by that part"
 		d.Response = "measure next to the server; check the gateway's queue and the network's round trip"
 	default:
-		d.Bottleneck, d.Missing = unknownBottleneck, []string{"the parts of " + longest.Name +
+		d.Bottleneck, d.Missing = unknownBottleneck, []string{"the parts of " + part.Name +
 			": the server does not report them apart"}
 		d.Confirm = "repeat the row from the server's own machine, without a gateway"
 		d.Response = "find which of them it is before changing anything"
 	}
-	return d
+	return true
 }
 
 func (v *pointMetrics) part(name string) *record.Part {

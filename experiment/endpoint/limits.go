@@ -15,7 +15,8 @@ func (s *Server) CheckContext(spec *experiment.Spec) error {
 	if s.ContextLength == 0 || longest <= s.ContextLength {
 		return nil
 	}
-	return fmt.Errorf("%s needs up to %d tokens, the server's context length is %d\nhint: shorten input or output, or start the server with a longer context", spec.Label(), longest, s.ContextLength)
+	return fmt.Errorf("%s needs up to %d tokens, the server's context length is %d\nhint: shorten input or output, "+
+		"or start the server with a longer context", spec.Label(), longest, s.ContextLength)
 }
 
 // CheckStream is the error of a point whose streams the server refuses, though it answers without them.
@@ -24,7 +25,8 @@ func (s *Server) CheckStream(spec *experiment.Spec) error {
 	if c == nil || !c.refusesSSE || !spec.Streams() {
 		return nil
 	}
-	return fmt.Errorf("%s: the server refuses to stream, so that TTFT and TPOT cannot be measured\nhint: --set row.%s.stream=false, with limits of e2e in place of ttft and tpot: e2e_p95 = \"10s\"",
+	return fmt.Errorf("%s: the server refuses to stream, so that TTFT and TPOT cannot be measured\nhint: --set "+
+		"row.%s.stream=false, with limits of e2e in place of ttft and tpot: e2e_p95 = \"10s\"",
 		spec.Label(), spec.Name)
 }
 
@@ -54,10 +56,12 @@ func (s *Server) checkLimits(label string, n, ahead int, l telemetry.Limits) err
 	}
 	switch {
 	case l.Files > 0 && files > l.Files:
-		return fmt.Errorf("%s needs about %s open files for its %s connections, the limit is %s\nhint: %s, then start bench again; or lower the load",
+		return fmt.Errorf("%s needs about %s open files for its %s connections, the limit is %s\nhint: %s, then start "+
+			"bench again; or lower the load",
 			label, unit.Count(files), unit.Count(n), unit.Count(l.Files), check.RaiseFileLimit(files))
 	case l.Ports > 0 && n > l.Ports:
-		return fmt.Errorf("%s needs %s connections to one address, this machine has ports for %s\nhint: %s, or lower the load", label, unit.Count(n), unit.Count(l.Ports), check.WidenPortRange)
+		return fmt.Errorf("%s needs %s connections to one address, this machine has ports for %s\nhint: %s, or lower "+
+			"the load", label, unit.Count(n), unit.Count(l.Ports), check.WidenPortRange)
 	}
 	return nil
 }

@@ -31,7 +31,8 @@ func headlineRow(o *report.Analysis) string {
 func distributionChart(o *report.Analysis, rows []observed) chart {
 	c := chart{ID: "ecdf", Wide: true, Title: "Distributions of latency", Table: report.TabLatency, Height: 420,
 		UnitX: "ms", UnitY: "share", Logs: true, AxisOf: "xAxis",
-		Alt: "CDF: share of completed requests within a latency, one curve for each row and class. Percentiles of the same samples are in the table below."}
+		Alt: "CDF: share of completed requests within a latency, one curve for each row and class. Percentiles of the " +
+			"same samples are in the table below."}
 	near := nearHeadline(o)
 	rows = slices.Clone(rows)
 	slices.SortStableFunc(rows, func(a, b observed) int {
@@ -135,7 +136,8 @@ func steps(i int, name string, e ecdf) map[string]any {
 func promptChart(o *report.Analysis, e evidence) chart {
 	c := chart{ID: "ttft-input", Title: "TTFT against input length", Table: "floors", Height: 400, UnitY: "ms",
 		Logs: true,
-		Alt:  "TTFT of single requests against prompt tokens, with the roofline floor. Floors and medians are in the table below."}
+		Alt: "TTFT of single requests against prompt tokens, with the roofline floor. Floors and medians are in the " +
+			"table below."}
 	line := newPlot(opts.XAxis{Type: "log", Name: "prompt tokens"}, opts.YAxis{Type: "log", Name: "TTFT"})
 	lengths := map[float64]bool{}
 	var names []string
@@ -266,7 +268,8 @@ func addRoofline(line *charts.Line, points []bandPoint) {
 
 func batchChart(o *report.Analysis) chart {
 	c := chart{ID: "tpot-batch", Title: "TPOT against batch", Table: "floors", Height: 400, UnitY: "ms", Logs: true,
-		Alt: "TPOT p50 of each point against its mean decode batch, one curve for each series, with roofline floor and typical range. The same figures are in the table below."}
+		Alt: "TPOT p50 of each point against its mean decode batch, one curve for each series, with roofline floor " +
+			"and typical range. The same figures are in the table below."}
 	line := newPlot(opts.XAxis{Type: "log", Name: "batch (mean number of decoding requests)"},
 		opts.YAxis{Type: "log", Name: "TPOT p50"})
 	var band []bandPoint
