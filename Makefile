@@ -65,7 +65,7 @@ golden-all:
 
 # Write the golden files anew; read the diff before committing it.
 golden:
-	go test ./docs ./docs/schema ./report ./report/page ./report/export ./sweep ./sweep/strict ./sweep/live ./experiment/diagnosis ./experiment/selftest -update
+	go test ./docs ./docs/schema ./report ./report/page ./report/export ./sweep/matrix ./sweep/strict ./sweep/live ./experiment/diagnosis ./experiment/selftest -update
 
 # Write the licenses that bench version --licenses prints, from the module cache.
 licenses:

@@ -15,11 +15,11 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 116_868
+	mostLines         = 116_879
 	mostPackages      = 66
 	mostExportedNames = 2_435 // types, functions, methods, variables and constants
 	mostExportedField = 4_016
-	mostWideLines     = 192 // of more than 120 columns
+	mostWideLines     = 190 // of more than 120 columns
 	mostFlags         = 98  // of commands
 	mostKeys          = 211 // of the TOML, by struct tags
 )
@@ -35,12 +35,12 @@ var larger = map[string]int{
 	"experiment/workload":  4_637,
 	"report/compare":       4_151,
 	"experiment/record":    4_981,
-	"sweep":                3_151,
-	"experiment/diagnosis": 4_535,
+	"sweep":                3_156,
+	"experiment/diagnosis": 4_539,
 	"experiment/endpoint":  4_293,
 	"experiment/stats":     3_878,
 	"report/page":          3_532,
-	"experiment/series":    3_220,
+	"experiment/series":    3_221,
 }
 
 type counted struct {

@@ -108,7 +108,7 @@ func (r *run) begin() error {
 			return err
 		}
 	}
-	if err := (&resumption{r, &old}).begin(); err != nil {
+	if err := (&resumption{r, &old}).evaluateAndPlan(); err != nil {
 		for _, f := range r.replaced { // kept rows can be evaluated again
 			err = errors.Join(err, r.dir.write(f.name, f.text))
 		}
@@ -132,8 +132,8 @@ type resumption struct {
 	old *record.Manifest // of the run to resume, or zero
 }
 
-// begin evaluates and plans the rows of a run to resume, or of a new one.
-func (r *resumption) begin() error {
+// evaluateAndPlan takes the rows of a run to resume, or of a new one.
+func (r *resumption) evaluateAndPlan() error {
 	old := r.old
 	if err := r.evaluateKept(); err != nil {
 		return err

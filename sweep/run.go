@@ -1,8 +1,8 @@
 // Package sweep runs the points of a matrix, and writes a file for each. Its steps:
 //
 //   - Run plans the rows that a directory lacks (plan): a row is kept if a point of today's matrix has its ID and its
-//     hash, and evaluated again if only what was stated of the hardware or the SLO changed (hardware);
-//   - it starts or reaches the server of each row (servers), measures the row (run), and writes it atomically
+//     hash, and evaluated again if only what was stated of the hardware or the SLO changed (changed, results);
+//   - it starts or reaches the server of each row (servers), measures the row (row), and writes it atomically
 //     (directory): a kill at any moment loses only the row in progress;
 //   - searches (search, scout), races of settings (tune) and budgets (budget) add rows while it runs.
 //
@@ -28,7 +28,7 @@ import (
 type Options struct {
 	Out    string   // directory for results; the run's directory is <Out>/<matrix>/<UTC start time>
 	Resume string   // directory of the run to complete; empty = a new run
-	Only   []string // globs of the rows to run; empty = all (Match)
+	Only   []string // globs of the rows to run; empty = all (matrix.Match)
 
 	Server   *endpoint.Server // already reached; nil if the matrix has several
 	Reached  time.Duration    // how long that took
@@ -246,10 +246,15 @@ func (r *run) rows(ctx context.Context) error {
 }
 
 func (r *run) mark(id string, row *record.Row) error {
-	p := r.planned(id)
-	p.State, p.Skip, p.Reason, p.Point, p.SHA256 = "done", "", "", nil, ""
-	if row.AllFailed() || row.ServerLost {
-		p.State, p.Error = "failed", firstError(row)
+	for i := range r.manifest.Plan { // a search begun again can have planned a point twice
+		p := &r.manifest.Plan[i]
+		if p.ID != id {
+			continue
+		}
+		p.State, p.Skip, p.Reason, p.Point, p.SHA256 = "done", "", "", nil, ""
+		if row.AllFailed() || row.ServerLost {
+			p.State, p.Error = "failed", firstError(row)
+		}
 	}
 	if row.AllFailed() && row.Spec.Search == nil && r.m.Tune == nil { // for these it is an answer
 		r.result.AllFailed = append(r.result.AllFailed, id)

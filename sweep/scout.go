@@ -117,11 +117,11 @@ func (x *scout) step(ctx context.Context, inFlight int) (*scouted, error) {
 	out := &scouted{}
 	row, err := x.Server.Run(ctx, endpoint.RunConfig{
 		Spec: &spec, ID: x.id, Salt: x.salt(inFlight), Roofline: x.Roofline, Workers: x.Workers,
-		Each: func(x *record.Record) error {
-			if x.OK() {
+		Each: func(r *record.Record) error {
+			if r.OK() {
 				second := func(t record.Micros) float64 { return float64(t.Us()) / 1e6 }
-				out.sent, out.first = append(out.sent, second(x.Sent)), append(out.first, second(x.First))
-				out.last, out.tokens = append(out.last, second(x.Last)), append(out.tokens, x.OutputTokens)
+				out.sent, out.first = append(out.sent, second(r.Sent)), append(out.first, second(r.First))
+				out.last, out.tokens = append(out.last, second(r.Last)), append(out.tokens, r.OutputTokens)
 			}
 			return nil
 		},

@@ -112,7 +112,7 @@ func (f *compareFlags) compare(c *cli, args []string) error {
 	return f.show(c, result, f.keepGate(c.stderr, run, result))
 }
 
-// showComparison shows a comparison and returns its verdict. A file that cannot be written hides no other one, and no
+// show shows a comparison and returns its verdict. A file that cannot be written hides no other one, and no
 // verdict.
 func (f *compareFlags) show(c *cli, result *compare.Comparison, unkept error) error {
 	result.Causes = why.Sentences(result)

@@ -82,7 +82,7 @@ func (f *predictFlags) predictMatrix(c *cli, cmd *cobra.Command, file string) er
 	return err
 }
 
-// planPrediction reads a matrix and notes what its prediction lacks.
+// plan reads a matrix and notes what its prediction lacks.
 func (f *predictFlags) plan(ctx context.Context, c *cli, file string) (*matrix.Matrix, *predict.Plan, error) {
 	models, hardware, err := readTables(c.stderr)
 	if err != nil {

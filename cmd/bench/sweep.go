@@ -209,7 +209,7 @@ func (in *sweepInput) run(ctx context.Context, c *cli) error {
 	return err
 }
 
-// sweepWith runs a sweep whose load a crew sends; nil: this process sends it.
+// runWith runs a sweep whose load a crew sends; nil: this process sends it.
 func (in *sweepInput) runWith(ctx context.Context, c *cli, x *crew) error {
 	o, err := in.options(c)
 	if err != nil {

@@ -3,6 +3,7 @@ package check_test
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -87,13 +88,28 @@ func cacheTokens(e *check.Evidence, n int) {
 	}
 }
 
-// A stored row of prefixes has the same result again.
+// Stored rows of prefixes have the same result again.
 func TestPrefixAgain(t *testing.T) {
-	for _, cached := range []int{0, 128} {
-		e := check.WarmRow(256, func(e *check.Evidence) { cacheTokens(e, cached) })
+	check.EachWarmRow(func(name string, e *check.Evidence) {
+		checks, findings := e.Checks, e.Findings
 		again := verdict.Again(e.Row, e.Requests(), experiment.Target{}, record.RooflineSource{})
-		if a, b := findingOf(again, "prefix_cache"), findingOf(e.Row, "prefix_cache"); a != b || a == "" {
-			t.Errorf("%d tokens: %q, was %q", cached, a, b)
+		of := func(findings []record.Finding) (out []record.Finding) {
+			for _, f := range findings {
+				if f.Code == "prefix_cache" {
+					out = append(out, f)
+				}
+			}
+			return out
 		}
-	}
+		if diff := cmp.Diff(of(findings), of(again.Findings)); diff != "" {
+			t.Errorf("%s: stored (-), again (+):\n%s", name, diff)
+		}
+		for list, was := range map[string][2][]string{"passed": {checks.Passed, again.Checks.Passed},
+			"failed":       {checks.Failed, again.Checks.Failed},
+			"not possible": {checks.NotPossible, again.Checks.NotPossible}, "unverified": {checks.Unverified, again.Checks.Unverified}} {
+			if slices.Contains(was[0], "prefix_cache") != slices.Contains(was[1], "prefix_cache") {
+				t.Errorf("%s: %s %v, again %v", name, list, was[0], was[1])
+			}
+		}
+	})
 }

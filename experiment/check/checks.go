@@ -43,7 +43,7 @@ type result struct {
 	effects  []Effect
 }
 
-// outcome is how a check ended. Of the checks of one code the gravest counts.
+// outcome is how a check ended. Of the checks of one code the gravest counts, of those that the row asks for.
 type outcome int
 
 const (

@@ -12,6 +12,13 @@ var (
 	FailedRequest                        = failedRequest
 )
 
+// EachWarmRow is each row of TestWarmPrefix.
+func EachWarmRow(do func(name string, e *Evidence)) {
+	for name, c := range warmCases() {
+		do(name, warmRow(c.prefix, c.change))
+	}
+}
+
 func (e *evidence) Requests() []*record.Record { return e.records }
 
 func (e *evidence) Add(records ...*record.Record) { e.records = append(e.records, records...) }

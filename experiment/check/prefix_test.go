@@ -41,16 +41,18 @@ func usage(each int) func(*evidence) {
 }
 
 // What a warm row's hits are compared with, and what is said if some are missing.
-func TestWarmPrefix(t *testing.T) {
+type warmCase struct {
+	prefix int
+	change func(*evidence)
+	want   string // severity, or passed, or unverified
+	text   string // of the finding and its hint
+}
+
+func warmCases() map[string]warmCase {
 	const all = 101 * 128
 	both := func(a, b func(*evidence)) func(*evidence) { return func(e *evidence) { a(e); b(e) } }
 	one := func(e *evidence) { e.Spec.Concurrency, e.Spec.Rate = 1, 0 }
-	for name, c := range map[string]struct {
-		prefix int
-		change func(*evidence)
-		want   string // severity, or passed, or unverified
-		text   string // of the finding and its hint
-	}{
+	return map[string]warmCase{
 		"usage, all whole blocks":            {200, usage(128), "passed", ""},
 		"usage, the block is assumed":        {200, both(usage(128), func(e *evidence) { e.Server.Block = nil }), "invalid", "only 12800 of 19200 prefix tokens were cached (blocks: 16 tokens, assumed)"},
 		"usage, some missing":                {256, usage(128), "invalid", "only 12800 of 25600 prefix tokens were cached (blocks: 128 tokens, reported)|check routing"},
@@ -77,7 +79,11 @@ func TestWarmPrefix(t *testing.T) {
 		"silent, within the tolerance": {200, both(counted(all), func(e *evidence) { *e.Server.Metrics.Whole.PromptTokens *= 1.009 }), "passed", ""},
 		"silent, counters of blocks":   {200, both(counted(all), func(e *evidence) { e.Server.Metrics.PrefixUnit = "blocks" }), "unverified", ""},
 		"silent, no counters":          {200, func(e *evidence) { e.Server.Metrics = nil }, "unverified", "neither usage nor counters of this row alone show cached tokens"},
-	} {
+	}
+}
+
+func TestWarmPrefix(t *testing.T) {
+	for name, c := range warmCases() {
 		t.Run(name, func(t *testing.T) {
 			e := warmRow(c.prefix, c.change)
 			got, text := prefixResult(e)

@@ -30,3 +30,15 @@ func TestErrorsFindingSaysTheCommand(t *testing.T) {
 		t.Errorf("one in a hundred is a finding: %+v", e.Findings)
 	}
 }
+
+// Answers without a token have no end: nothing is compared with the time of their connections.
+func TestConnectionsWithoutTokens(t *testing.T) {
+	e := flawless()
+	e.Summary.E2E = nil
+	for _, r := range e.records {
+		r.ConnectUs = new(int64(9))
+	}
+	if f := checkConnections(e); f.outcome != good {
+		t.Errorf("%+v", f)
+	}
+}

@@ -69,8 +69,11 @@ func (c *Change) Text() string {
 	}
 	if c.tooWide() {
 		text += ", n too small"
-	} else if text += fmt.Sprintf(" [%s, %s]", figure(at(lo)), figure(at(hi))); c.Result == Inconclusive {
-		text += ", inconclusive"
+	} else {
+		text += fmt.Sprintf(" [%s, %s]", figure(at(lo)), figure(at(hi)))
+		if c.Result == Inconclusive {
+			text += ", inconclusive"
+		}
 	}
 	return strings.ReplaceAll(text, "-", "−")
 }
@@ -134,7 +137,8 @@ func (f comparedFigure) change(m *record.Manifest, from, to *series.Point) (Chan
 	}
 	means := stats.MeansOfRuns([][]stats.Repeat{base, changed})
 	within := test.Interval(0.95)
-	c := Change{Metric: strings.TrimSuffix(f.metric+"_"+f.stat, "_"), Class: f.class, Base: math.Exp(means[0]), Value: math.Exp(means[1]),
+	c := Change{Metric: strings.TrimSuffix(f.metric+"_"+f.stat, "_"), Class: f.class,
+		Base: math.Exp(means[0]), Value: math.Exp(means[1]),
 		Ratio: math.Exp(test.Difference),
 		CI95:  stats.Interval{Lo: math.Exp(within.Lo), Hi: math.Exp(within.Hi)}, Spread: test.Source,
 		Result: Inconclusive}

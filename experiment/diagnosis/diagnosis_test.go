@@ -310,19 +310,23 @@ func TestUnknownOfOtherHardware(t *testing.T) {
 			r.Spec.Point = []experiment.Axis{{Key: "concurrency", Value: unit.Count(concurrency)}}
 		}
 	}
+	const gpu = "GPU metrics: activity, memory activity, clocks, throttle reasons ([telemetry] gpu: a DCGM exporter)"
 	for _, c := range []struct {
 		vendor, missing string
 		exporter        bool       // is proposed
 		pair            Bottleneck // diagnosis of two batches
-	}{{"", "a DCGM exporter", true, hostOverhead}, {"nvidia", "a DCGM exporter", true, hostOverhead},
-		{"amd", "AMD's Device Metrics Exporter", true, hostOverhead}, {"intel", "the vendor's own tool", false, hostOverhead},
-		{"cpu", "server CPU metrics: busy cores", false, unknownBottleneck}} {
+	}{{"", gpu, true, hostOverhead}, {"nvidia", gpu, true, hostOverhead},
+		{"amd", "GPU metrics: activity, clocks, throttle reasons ([telemetry] gpu: AMD's Device Metrics Exporter)", true, hostOverhead},
+		{"intel", "device metrics: activity, memory activity, clocks (the vendor's own tool; bench collects NVIDIA and AMD GPUs only)",
+			false, hostOverhead},
+		{"cpu", "server CPU metrics: busy cores, memory bandwidth, clocks (perf, pcm-memory; bench does not collect them)",
+			false, unknownBottleneck}} {
 		rows := as(slow(c.vendor, 8, 10, 31))
 		series := series.FromRows(rows)
 		found := Diagnose(series)
 		d := found[0]
 		next := moreTelemetry(&rows[0], strings.Join(d.Missing, "; "))
-		if d.Bottleneck != unknownBottleneck || !strings.Contains(d.Missing[0], c.missing) || strings.Contains(fmt.Sprint(d, next), "xporter") != c.exporter {
+		if d.Bottleneck != unknownBottleneck || d.Missing[0] != c.missing || strings.Contains(fmt.Sprint(d, next), "xporter") != c.exporter {
 			t.Errorf("%q: %+v, next %+v", c.vendor, d, next)
 		}
 		if d := lastOf(pair(slow(c.vendor, 1, 5, 29), slow(c.vendor, 8, 10, 31))); d.Bottleneck != c.pair {

@@ -8,9 +8,8 @@ import (
 	"bench/experiment/record"
 )
 
-// rules in their order. After one that is final, for the point, its other figures mean nothing. The thresholds were chosen on
-// one half of simulated servers with known causes; benchmarks/diagnosis.md has how often the rules are right on the
-// other.
+// rules in their order. After a final one the other figures of the point mean nothing. The thresholds were chosen on one
+// half of simulated servers with known causes; benchmarks/diagnosis.md has how often the rules are right on the other.
 var rules = []struct {
 	check func(v *pointMetrics, all []pointMetrics) *Diagnosis
 	final func(v *pointMetrics) bool

@@ -138,7 +138,8 @@ func (v *pointMetrics) lateFirstToken() *lateTTFT {
 	if known(v.promptSpread) {
 		tailLimit *= math.Max(1, v.promptSpread)
 	}
-	// It explains a TTFT without a queue: the prefill of the whole batch, one prompt after the other, if users send in step.
+	// inStepMs explains a TTFT without a queue: the prefill of the whole batch, one prompt after the other, if users send
+	// in step.
 	inStepMs := v.ttftHigh + (v.batch-1)*v.promptMs*v.ttftHigh/v.ttftExpected + 2*v.tpot
 	switch tail := v.ttftTailLow / v.ttft; { // at the end that speaks against a queue
 	case v.heldByCap():

@@ -94,7 +94,7 @@ func TestReplicas(t *testing.T) {
 			replicas[*r.Session][*r.Endpoint] = true
 		}
 		atA, atB := a.sessions(), b.sessions()
-		if of[0] > len(atA) || of[1] > len(atB) || of[0]+of[1]+4 < len(atA)+len(atB) || max(of[0], of[1])-min(of[0], of[1]) > 8 {
+		if of[0] > len(atA) || of[1] > len(atB) || of[0]+of[1]+4 < len(atA)+len(atB) || max(of[0], of[1])-min(of[0], of[1]) > 20 {
 			t.Errorf("%q: %v requests, the servers got %d and %d", routing, of, len(atA), len(atB))
 		}
 		for session, at := range replicas {

@@ -33,21 +33,25 @@ func TestRunUntilDecided(t *testing.T) {
 // A row that the server does not keep up with sends its window as asked, all of which ends, and hardly anything behind it.
 func TestOverloadedRowStopsSending(t *testing.T) {
 	s := mocked(t, mock.Config{MaxNumSeqs: 2, StepBase: 3 * time.Millisecond}, experiment.Target{}, target.Completions)
-	for limit, most := range map[string]int{"50ms": 40, "30s": 1000} { // 45 of the 100 are left when the window ends, for 0.4 s
+	behind := map[string]int{} // the window, by limit: 95 of the 150 are left when it ends, for 0.9 s
+	for _, limit := range []string{"50ms", "30s"} {
 		spec := point()
-		spec.Warmup, spec.Rate, spec.Concurrency, spec.Requests, spec.Duration = workload.Extent{}, 200, 0, 0, workload.Span(500*time.Millisecond)
+		spec.Warmup, spec.Rate, spec.Concurrency, spec.Requests = workload.Extent{}, 300, 0, 0
+		spec.Duration = workload.Span(500 * time.Millisecond)
 		spec.SLO = fixture.SLO(t, `ttft_p95 = "`+limit+`"`)
 		row, records := measure(t, s, spec)
-		behind := 0
 		for _, r := range records {
 			if r.Phase == record.PhaseCooldown {
-				behind++
+				behind[limit]++
 			}
 		}
-		q := row.Summary.Requests
-		if q.Planned != 100 || q.Failed > 0 || row.Window.EndUs != 500_000 || behind > most || limit == "30s" && behind < 40 || (row.SLO[0].Verdict == "FAIL") != (limit == "50ms") {
-			t.Errorf("limit %s: %d behind the window, %s, %+v", limit, behind, fixture.Verdict(row.SLO[0]), q)
+		q, verdict := row.Summary.Requests, row.SLO[0].Verdict
+		if q.Planned != 150 || q.Failed > 0 || row.Window.EndUs != 500_000 || (verdict == "FAIL") != (limit == "50ms") {
+			t.Errorf("limit %s: %s, %+v", limit, fixture.Verdict(row.SLO[0]), q)
 		}
+	}
+	if 2*behind["50ms"] > behind["30s"] {
+		t.Errorf("behind the window: %v", behind)
 	}
 }
 

@@ -64,8 +64,13 @@ func TestClientClassifiesEveryFault(t *testing.T) {
 		t.Errorf("faults %v, tested %v", kinds, slices.Sorted(maps.Keys(tests)))
 	}
 	url := real(t, Config{TTFT: 5 * time.Millisecond, ITL: time.Millisecond, Model: "m"})
+	slow := real(t, Config{TTFT: 500 * time.Millisecond, Model: "m"}) // a client that is late still sees what came early
 	for kind, test := range tests {
 		t.Run(kind, func(t *testing.T) {
+			url := url
+			if kind == "role-early" {
+				url = slow
+			}
 			if r := ask(t, url, test.fault, test.chat); !test.holds(r) {
 				t.Errorf("%s: %s after %d events, %d tokens, first event %v, first token %v, gaps %v: %s", test.fault, r.Outcome, r.Events, r.OutputTokens, r.FirstEvent, r.First, r.Gaps, r.Error)
 			}

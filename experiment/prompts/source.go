@@ -177,14 +177,15 @@ func (c *Content) LastText() (string, bool) {
 	if c.Messages == nil {
 		return text(c.Text)
 	}
-	var list []struct {
+	list, _ := c.messages()
+	var last struct {
 		Role    string
 		Content json.RawMessage
 	}
-	if json.Unmarshal(c.Messages, &list) != nil || list[len(list)-1].Role != "user" {
+	if json.Unmarshal(list[len(list)-1], &last) != nil || last.Role != "user" {
 		return "", false
 	}
-	return text(list[len(list)-1].Content)
+	return text(last.Content)
 }
 
 // messages are those of the prompt, and the last of them.

@@ -172,7 +172,8 @@ func (t *Twin) leaveOutDisturbed() {
 		worst, slowest := -1, record.Disturbed{}
 		least, own := far, t.model
 		for i := range t.trials {
-			if t.slower(&t.model, i).log < far/2 || !slices.ContainsFunc(t.trials, func(x twin.Trial) bool { return x.Load > t.trials[i].Load }) {
+			above := func(x twin.Trial) bool { return x.Load > t.trials[i].Load }
+			if t.slower(&t.model, i).log < far/2 || !slices.ContainsFunc(t.trials, above) {
 				continue
 			}
 			m, err := twin.Fit(slices.Delete(slices.Clone(t.trials), i, i+1), t.slots)

@@ -37,8 +37,8 @@ func (t *Twin) Ask(k *experiment.Search) {
 	if !k.Gentle {
 		return
 	}
-	// At low loads nobody sees whether a large batch shares the compute with its prompts, as the model has it, and where
-	// the KV cache is full.
+	// This widens an answer beyond the probes: at low loads nobody sees whether a large batch shares the compute with
+	// its prompts, as the model has it, and where the KV cache is full.
 	if t.model.Step != nil {
 		apart := t.model
 		apart.Step = nil

@@ -96,7 +96,8 @@ func power(e *Measured, gpus int) (state string, f record.Finding) {
 	const code = "gpu_power"
 	e.Energy, _ = check.EnergyOver(e.Row, &e.Summary, gpus)
 	check.Run(e.Row, e.Records, gpus)
-	for name, codes := range map[string][]string{"passed": e.Checks.Passed, "failed": e.Checks.Failed} {
+	for name, codes := range map[string][]string{"passed": e.Checks.Passed, "failed": e.Checks.Failed,
+		"not possible": e.Checks.NotPossible} {
 		if slices.Contains(codes, code) {
 			state = name
 		}

@@ -249,7 +249,7 @@ func (e *Measured) certainFail(o, lowest *observed) string {
 		return counted + "; nearly all of the last quarter by more than three times"
 	}
 	idle := slices.DeleteFunc(slices.Clone(e.effects), func(x check.Effect) bool { return x.Host })
-	if len(idle) < len(e.effects) { // the values that the row had on this machine
+	if len(idle) < len(e.effects) { // the values that it had on this machine: without what other work did to it
 		low, _ := endsOf(idle, l.Metric, "")
 		if e.overloaded(o, low.values(o.requests, o.values)) {
 			return counted + "; overload on a busy host: " + overload

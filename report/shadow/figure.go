@@ -86,6 +86,7 @@ func figuresOf(used []*pair) []Figure {
 		f.Pairs = len(p.A)
 		share, isPercentile := stat.P()
 		switch {
+		// A percentile takes enough pairs.
 		case f.Pairs > 0 && (!isPercentile || f.Pairs >= stats.MinSamples(share, compare.Confidence)):
 			f.Sessions = len(slices.Compact(slices.Sorted(slices.Values(p.Cluster))))
 			f.test(p)

@@ -50,9 +50,8 @@ const (
 	TooMany = "beyond limit" // of the pairs that fit into memory
 )
 
-// reasons are in the order of Reasons; those from shadowFailed on count for the error rate.
-var reasons = []string{Warmup, Left, Unread, Cut, Late, TooMany, Failed,
-	Blocked}
+// reasons are in the order of Reasons; those from Failed on count for the error rate.
+var reasons = []string{Warmup, Left, Unread, Cut, Late, TooMany, Failed, Blocked}
 
 // LeftOut counts copies by the reason for which they are not compared.
 type LeftOut struct {

@@ -68,3 +68,23 @@ func TestProgressOf(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// Each event of a sweep has its name, and the row, the search or the server that it is about.
+func TestMessageNames(t *testing.T) {
+	row := &sweep.RowEvent{ID: "a-r1", Spec: &experiment.Spec{Name: "a"}, Reason: "why"}
+	ended := *row
+	ended.Row = rowOf(*row.Spec, 30, stats.Fail, 0)
+	search := &experiment.Spec{Name: "s", Search: &experiment.Search{Goal: "slo"}}
+	for want, e := range map[string]sweep.Event{
+		"server_starting": {Starting: &sweep.Starting{}}, "run_started": {Started: &sweep.Started{}},
+		"search_started": {Scouting: search}, "search_ended": {Found: &record.Found{Name: "s", Search: *search.Search}},
+		"row_started": {Begun: row}, "row_finished": {Finished: &ended}, "row_skipped": {Skipped: row}, "row_cut": {Cut: row},
+	} {
+		m := messageOf(e, time.Time{})
+		reason := want == "row_skipped" || want == "row_cut"
+		if m.Event != want || strings.HasPrefix(want, "row_") != (m.Row != nil && m.Row.ID == "a-r1") ||
+			strings.HasPrefix(want, "search_") != (m.Search != nil) || reason != (m.Reason == "why") {
+			t.Errorf("%s: %+v", want, m)
+		}
+	}
+}
