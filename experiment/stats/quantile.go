@@ -47,7 +47,8 @@ func (a ascending) runs() iter.Seq2[float64, int] {
 // of Hyndman and Fan, "Sample Quantiles in Statistical Packages", The American Statistician 50(4), 1996. It
 // equals numpy.quantile to the last bit for finite values. It is NaN for an empty slice, for p outside [0,
 // 1], and if a value is NaN (slices.Sort puts those first). Failed requests, which must not improve a percentile under
-// an SLO by their absence, are +Inf among the values: it is +Inf if the rank is that of one, or between a value and one.
+// an SLO by their absence, are +Inf among the values: it is +Inf if the rank is that of one, or between a value and
+// one.
 func Quantile(sorted []float64, p float64) float64 { return quantile(ascending(sorted), p) }
 
 func quantile(s ranked, p float64) float64 {
