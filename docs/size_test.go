@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 116_880
+	mostLines         = 116_882
 	mostPackages      = 66
 	mostExportedNames = 2_435 // types, functions, methods, variables and constants
 	mostExportedField = 4_016
@@ -30,7 +30,7 @@ var larger = map[string]int{
 	"cmd/bench":            7_627,
 	"experiment/trace":     4_895,
 	"experiment/openai":    5_058,
-	"experiment/mock":      5_050,
+	"experiment/mock":      5_052,
 	"experiment/check":     3_196,
 	"experiment/workload":  4_637,
 	"report/compare":       4_151,

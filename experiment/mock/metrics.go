@@ -50,9 +50,11 @@ func (s *Server) metricsText() []byte {
 		float64(l.queried))
 	e.single("counter", "prefix_cache_hits_total", "Prompt tokens found in the prefix cache.", float64(l.hit))
 	e.family("counter", "prompt_tokens_cached_by_source_total", "Cached prompt tokens by the tier that had them.")
-	for i, source := range []string{"device", "host", "p2p", "disk", "external_unspecified"} {
-		hits := [...]int{l.hit, l.offloadHit, 0, 0, 0}[i]
-		fmt.Fprintf(&e, "vllm:prompt_tokens_cached_by_source_total{%s,source=%q} %d\n", e.labels, source, hits)
+	for _, tier := range []struct {
+		source string
+		hits   int
+	}{{"device", l.hit}, {"host", l.offloadHit}, {source: "p2p"}, {source: "disk"}, {source: "external_unspecified"}} {
+		fmt.Fprintf(&e, "vllm:prompt_tokens_cached_by_source_total{%s,source=%q} %d\n", e.labels, tier.source, tier.hits)
 	}
 	if s.sim != nil && s.sim.offload != nil {
 		s.exposeOffload(&e)
