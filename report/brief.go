@@ -141,7 +141,7 @@ func briefColumns(o *Analysis) []pointColumn {
 		output = ofPoint("|tok/s/GPU #", always, perGPUCell)
 	}
 	all := []pointColumn{{Column{Head: "point"}, always, func(s *series.Series, p *series.Point) Cell {
-		return Cell{Text: strings.TrimSuffix(textName(s, p).Text, " †")}
+		return TextCell(briefName(s, p))
 	}}, output}
 	for _, latency := range metric.Shown {
 		tail := unranked

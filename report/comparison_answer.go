@@ -30,10 +30,9 @@ func AnswerComparison(c *compare.Comparison) ComparisonAnswer {
 	switch {
 	case c.NewBase != nil && c.Gate != nil:
 		v := c.Gate.Verdict
-		a = ComparisonAnswer{Lead: string(v) + ":", Text: c.NewBase.String(), Kind: verdictKind(v)}
+		a = ComparisonAnswer{Lead: string(v) + ":", Text: "new base: " + c.NewBase.Reason(), Kind: verdictKind(v)}
 	case c.NewBase != nil:
-		_, text, _ := strings.Cut(c.NewBase.String(), ": ")
-		a = ComparisonAnswer{Lead: "New base:", Text: text}
+		a = ComparisonAnswer{Lead: "New base:", Text: c.NewBase.Reason()}
 	case c.NoBase != "":
 		a = ComparisonAnswer{Lead: "Not compared:", Text: c.NoBase, Kind: Undecided}
 	case c.Gate != nil:

@@ -161,7 +161,7 @@ func (l *ForestLine) values() string {
 // deciders is "3 runs a side decide", or why more runs decide nothing; empty: it is decided.
 func deciders(m *compare.Metric) string {
 	if n := needed(m); n > 0 {
-		return strings.Replace(m.Needed(n), " per side", " a side", 1) + " decide"
+		return m.Needed(n, " a side") + " decide"
 	}
 	if m.Verdict == compare.Inconclusive {
 		return m.Why
@@ -199,15 +199,18 @@ func sinceText(c *compare.Comparison, x compare.Case) string {
 	return " since " + at.UTC().Format("2 Jan")
 }
 
-// changeText is "+5.1 % [+3.9, +6.3]"; of a figure that was not tested the raw change, with "~" if n is too small.
-func changeText(m *compare.Metric) string {
+// changeText is "+5.1 % [+3.9, +6.3]".
+func changeText(m *compare.Metric) string { return changeCell(m).full() }
+
+// changeCell has, of a figure that was not tested, the raw change, with "~" if n is too small.
+func changeCell(m *compare.Metric) Cell {
 	switch {
 	case m.Change != nil:
-		return signed(m, *m.Change) + " " + withinText(m.CI95)
+		return Cell{Text: signed(m, *m.Change), Within: withinText(m.CI95)}
 	case m.RawChange != nil:
-		return rawMark(m) + signed(m, *m.RawChange)
+		return TextCell(rawMark(m) + signed(m, *m.RawChange))
 	}
-	return "–"
+	return TextCell("–")
 }
 
 // signed is a change with its sign and unit: "+5.1 %"; of a share "+0.5 points".

@@ -24,7 +24,10 @@ func figuresTable(c *compare.Comparison, shown func(*compare.Metric) bool) Table
 		if !shown(m) {
 			return
 		}
-		change := optional(m.Change, func(float64) string { return changeText(m) })
+		change := Absent()
+		if m.Change != nil {
+			change = changeCell(m)
+		}
 		raw := optional(m.RawChange, func(x float64) string { return rawMark(m) + signed(m, x) })
 		if raw.Text[0] == '~' {
 			raw.Kind = Thin
@@ -116,8 +119,7 @@ func comparedCell(m *compare.Metric, refused bool) Cell {
 	case m.Verdict == compare.NoChange:
 		c.Text += " within " + strings.TrimPrefix(signed(m, m.NoChangeWithin), "+")
 	case needed(m) > 0:
-		text, _ := strings.CutSuffix(m.Needed(needed(m)), " per side")
-		c.Text += " (needs " + text + ")"
+		c.Text += " (needs " + m.Needed(needed(m), "") + ")"
 	case m.Verdict == compare.Inconclusive: // the reason is in a column or the note
 	default:
 		c.Text += fmt.Sprintf(" (p=%s)", unit.Digits(*m.Adjusted))

@@ -63,8 +63,8 @@ func measuredCell(v record.Verdict) Cell {
 	}
 	c := TextCell(Quantity(*v.Value, v.Unit))
 	if v.Interval != nil {
-		if c.Text += " " + verdict.EndsText(*v.Interval); v.Unit == "ms" || v.Unit == "share" {
-			c.Text = verdict.EstimateText(&v)
+		if c.Within = verdict.EndsText(*v.Interval); v.Unit == "ms" || v.Unit == "share" {
+			c.Text, c.Within = verdict.Estimate(&v)
 		}
 		return c
 	}

@@ -66,7 +66,7 @@ func gainCell(points []*series.Point, state string) Cell {
 		if g.State != state || g.Metric != "ttft" {
 			continue
 		}
-		c := TextCell(formatMs(g.SavedMs) + " [" + interval(g.CI95, formatMs) + "]")
+		c := Cell{Text: formatMs(g.SavedMs), Within: "[" + interval(g.CI95, formatMs) + "]"}
 		if !g.Certain() {
 			c.Tag = "inconclusive"
 		}
@@ -100,9 +100,17 @@ func interferenceTable(r *Run) Table {
 		name := (&experiment.Spec{Name: x.Name, Point: x.Point}).Label()
 		change := diagnosis.Slowdown(&x)
 		t.Add(TextCell(name), TextCell(x.Class), TextCell(metric.Words(x.Metric)), TextCell(unit.Digits(x.Alone)),
-			TextCell(unit.Digits(x.Together)), TextCell(change.Text()))
+			TextCell(unit.Digits(x.Together)), slowdownCell(&change))
 	}
 	return t
+}
+
+func slowdownCell(c *diagnosis.Change) Cell {
+	if c.Result == diagnosis.Inconclusive {
+		return TextCell(c.Text())
+	}
+	text, within := c.Parts()
+	return Cell{Text: text, Within: within}
 }
 
 func serviceTable(r *Run) Table {

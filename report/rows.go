@@ -302,7 +302,7 @@ func speculationTable(r *Run) Table {
 func with95(x *float64, within *stats.Interval, digits func(float64) string) Cell {
 	c := optional(x, digits)
 	if x != nil && within != nil {
-		c.Text += fmt.Sprintf(" [%s, %s]", digits(within.Lo), digits(within.Hi))
+		c.Within = fmt.Sprintf("[%s, %s]", digits(within.Lo), digits(within.Hi))
 	}
 	return c
 }

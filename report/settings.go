@@ -63,13 +63,13 @@ func settingsTable(o *Analysis) Table {
 
 // changedCell leaves to its interval that a change is inconclusive, and to its mark that n is too small.
 func changedCell(c *diagnosis.Change, basis string) Cell {
-	text := strings.TrimSuffix(c.Text(), ", "+string(diagnosis.Inconclusive))
-	if figure, thin := strings.CutSuffix(text, ", n too small"); thin {
-		text = "~" + figure
+	text, within := c.Parts()
+	if within == "" {
+		text = "~" + text
 	}
 	kind := map[diagnosis.Result]Kind{diagnosis.Better: Passed, diagnosis.Worse: Failed,
 		diagnosis.Inconclusive: Faint}[c.Result]
-	return Cell{Text: text, Title: string(c.Result) + "; " + basis, Kind: kind}
+	return Cell{Text: text, Within: within, Title: string(c.Result) + "; " + basis, Kind: kind}
 }
 
 const mostSettingLines = 8

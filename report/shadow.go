@@ -102,7 +102,7 @@ func shadowTable(c *shadow.Comparison) Table {
 		}
 		verdict.Title = f.Why
 		t.Add(TextCell(metric.Words(f.Name)), TextCell(cmp.Or(f.Turns, "all")), count(f.Pairs), base, changed,
-			TextCell(changeText(m)), verdict)
+			changeCell(m), verdict)
 	}
 	if slices.ContainsFunc(c.Figures, func(f shadow.Figure) bool { return f.Verdict == "" }) {
 		t.Note += " Later turns: B must prefill A's earlier answers, which A has in its cache."

@@ -212,7 +212,7 @@ func (x *Systems) conclude(tag string) {
 func (x *System) against(other *System) (decided, open []string) {
 	if other.Load == nil {
 		return nil, []string{fmt.Sprintf("%s carries %s within the SLO; no load is known to meet it on %s", x.Name,
-			x.loadText(), other.Name)}
+			x.load().full(), other.Name)}
 	}
 	for _, f := range []struct {
 		figure, base *Range
@@ -294,21 +294,21 @@ func (x *System) bounds(figure *Range, falls bool) (low, high float64) {
 	return figure.Best * low, figure.Best * high
 }
 
-func (x *System) loadText() string { return x.Load.text(x.axis, unit.Digits) }
+func (x *System) load() Cell { return x.Load.cell(x.axis, unit.Digits) }
 
-// text is "48.9/s [46.6, 51.3]"; of a load without an interval "≥ 45/s".
-func (r *Range) text(axis string, digits func(float64) string) string {
+// cell is "48.9/s [46.6, 51.3]"; of a load without an interval "≥ 45/s".
+func (r *Range) cell(axis string, digits func(float64) string) Cell {
 	if r == nil {
-		return Absent().Text
+		return TextCell(Absent().Text)
 	}
-	text := digits(r.Best) + map[string]string{"rate": "/s"}[axis]
+	c := TextCell(digits(r.Best) + map[string]string{"rate": "/s"}[axis])
 	switch {
 	case r.Low != nil:
-		text += " [" + digits(*r.Low) + ", " + digits(*r.High) + "]"
+		c.Within = "[" + digits(*r.Low) + ", " + digits(*r.High) + "]"
 	case axis != "":
-		text = "≥ " + text
+		c.Text = "≥ " + c.Text
 	}
-	return text
+	return c
 }
 
 // Table has a column for each system: figures with their intervals are wide.
@@ -320,27 +320,27 @@ func (x *Systems) Table() Table {
 		t.Columns = append(t.Columns, Column{Head: s.Name, Num: true})
 		several = several || s.GPUs > 1
 	}
-	row := func(name string, text func(s *System) string) {
+	row := func(name string, of func(s *System) Cell) {
 		cells := []Cell{TextCell(name)}
 		for i := range x.Systems {
-			cells = append(cells, TextCell(text(&x.Systems[i])))
+			cells = append(cells, of(&x.Systems[i]))
 		}
 		t.Add(cells...)
 	}
-	row("answer", func(s *System) string { return s.Answer })
-	row(map[bool]string{true: "load", false: "concurrency"}[x.Systems[0].axis == "rate"], (*System).loadText)
+	row("answer", func(s *System) Cell { return TextCell(s.Answer) })
+	row(map[bool]string{true: "load", false: "concurrency"}[x.Systems[0].axis == "rate"], (*System).load)
 	if several {
-		row("users", func(s *System) string { return s.Users.text("", diagnosis.UsersText) })
+		row("users", func(s *System) Cell { return s.Users.cell("", diagnosis.UsersText) })
 	}
-	row("users/GPU", func(s *System) string { return s.UsersPerGPU.text("", diagnosis.UsersText) })
+	row("users/GPU", func(s *System) Cell { return s.UsersPerGPU.cell("", diagnosis.UsersText) })
 	if slices.ContainsFunc(x.Systems, func(s System) bool { return s.UsersPerKW != nil }) {
-		row("users/kW", func(s *System) string { return s.UsersPerKW.text("", diagnosis.UsersText) })
+		row("users/kW", func(s *System) Cell { return s.UsersPerKW.cell("", diagnosis.UsersText) })
 	}
-	row("tok/s/GPU", func(s *System) string { return s.PerGPU.text("", unit.Digits) })
+	row("tok/s/GPU", func(s *System) Cell { return s.PerGPU.cell("", unit.Digits) })
 	if slices.ContainsFunc(x.Systems, func(s System) bool { return s.USDPerGPUHour != nil }) {
-		row("USD per GPU-hour", func(s *System) string { return optional(s.USDPerGPUHour, unit.Digits).Text })
+		row("USD per GPU-hour", func(s *System) Cell { return TextCell(optional(s.USDPerGPUHour, unit.Digits).Text) })
 	}
-	row("USD/M output tokens", func(s *System) string { return s.USDPerMillion.text("", unit.Digits) })
+	row("USD/M output tokens", func(s *System) Cell { return s.USDPerMillion.cell("", unit.Digits) })
 	return t
 }
 

@@ -80,11 +80,15 @@ type Column struct {
 }
 
 type Cell struct {
-	Text  string
-	Title string // tooltip: the evidence behind the text
-	Kind  Kind
-	Tag   string // a short remark beside the text
+	Text   string
+	Within string // the interval of the figure: "[43, 60]"; empty: none
+	Title  string // tooltip: the evidence behind the text
+	Kind   Kind
+	Tag    string // a short remark beside the text
 }
+
+// full is the text with its interval.
+func (c Cell) full() string { return joined(" ", c.Text, c.Within) }
 
 // Kind is the meaning of a cell. A renderer may colour it, but the text says the same.
 type Kind string

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"bench/experiment/diagnosis"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/text"
@@ -188,11 +189,15 @@ func AskText(w io.Writer, s *series.Series, q series.Question, a *series.Estimat
 		}
 		p.wrap("", fmt.Sprintf("%s at %s %s%s (estimated of a long run, ms)", s.Label(), s.Axis, load(q.Load), on))
 		for i := 0; i < len(a.Latencies); {
-			metric, _, _ := strings.Cut(a.Latencies[i].Metric, "_")
-			line := fmt.Sprintf("  %-5s", strings.ToUpper(metric))
-			for ; i < len(a.Latencies) && strings.HasPrefix(a.Latencies[i].Metric, metric+"_"); i++ {
+			name, _ := metric.Cut(a.Latencies[i].Metric)
+			line := fmt.Sprintf("  %-5s", strings.ToUpper(name))
+			for ; i < len(a.Latencies); i++ {
 				x := &a.Latencies[i]
-				part := fmt.Sprintf("  %s %s [%s, %s]", strings.TrimPrefix(x.Metric, metric+"_"), unit.Brief(x.Ms, 3),
+				of, stat := metric.Cut(x.Metric)
+				if of != name {
+					break
+				}
+				part := fmt.Sprintf("  %s %s [%s, %s]", stat, unit.Brief(x.Ms, 3),
 					unit.Brief(x.Low, 3), unit.Brief(x.High, 3))
 				if text.Width(line+part) > p.width {
 					p.line(line)

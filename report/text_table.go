@@ -243,14 +243,18 @@ func (o *Analysis) limits(metric, name string) bool {
 }
 
 func textName(s *series.Series, p *series.Point) Cell {
+	return TextCell(briefName(s, p) + map[bool]string{true: " †"}[s.Closed && p.Class == ""])
+}
+
+func briefName(s *series.Series, p *series.Point) string {
 	if p.Class != "" {
-		return TextCell(map[bool]string{true: "    ", false: "  "}[len(s.Points) > 1] + p.Class)
+		return map[bool]string{true: "    ", false: "  "}[len(s.Points) > 1] + p.Class
 	}
 	name := s.PointName(p)
 	if len(s.Points) > 1 {
 		name = "  " + p.Load
 	}
-	return TextCell(name + ofAllClasses(p) + map[bool]string{true: " †"}[s.Closed])
+	return name + ofAllClasses(p)
 }
 
 func median(r record.Repeats) Cell {

@@ -46,6 +46,10 @@ type Answer struct {
 type Fact struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
+	// Short and Rest are the parts of a value that has more than a figure and its unit: "45.1 ms" and "[43, 60]".
+	Short   string `json:"-"`
+	Rest    string `json:"-"`
+	Latency bool   `json:"-"` // a percentile of requests
 }
 
 type NotMet struct {
@@ -211,7 +215,7 @@ func target(m *record.Manifest) []Fact {
 	out := []Fact{}
 	add := func(name, value string) {
 		if value != "" {
-			out = append(out, Fact{name, value})
+			out = append(out, Fact{Name: name, Value: value})
 		}
 	}
 	add("model", t.Model)

@@ -266,7 +266,7 @@ func TestOperatingPoint(t *testing.T) {
 	if o == nil || o.Cost == nil || o.Cost.USDPerMillion != 1.5 || o.NoCost != "" || o.N != 300 || math.Abs(*o.PerUserTokensPerS-125) > 1e-9 || len(o.Cautions) != 1 {
 		t.Fatalf("%+v", o)
 	}
-	if !slices.Contains(o.Settings, Fact{"server", "vllm serve --max-num-seqs 64"}) || !slices.Contains(o.Settings, Fact{"load", "concurrency 8"}) {
+	if !slices.Contains(o.Settings, Fact{Name: "server", Value: "vllm serve --max-num-seqs 64"}) || !slices.Contains(o.Settings, Fact{Name: "load", Value: "concurrency 8"}) {
 		t.Errorf("%+v", o.Settings)
 	}
 	if o.Closest == nil || o.Closest.Text != "TTFT p99 at 80 % of its limit" || math.Abs(o.Closest.Share-0.8) > 1e-9 {

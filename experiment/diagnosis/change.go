@@ -52,6 +52,18 @@ func (c *Change) tooWide() bool { return c.Result == Inconclusive && c.CI95.Hi >
 
 // Text is "+37 % [31, 44]"; from a factor of two "÷ 3.3 [3, 3.6]".
 func (c *Change) Text() string {
+	text, within := c.Parts()
+	switch {
+	case within == "":
+		return text + ", n too small"
+	case c.Result == Inconclusive:
+		return text + " " + within + ", inconclusive"
+	}
+	return text + " " + within
+}
+
+// Parts are the change and its interval; without one n is too small.
+func (c *Change) Parts() (text, within string) {
 	figure := func(x float64) string { return unit.Brief(x, 2) }
 	lead, at := "× ", func(x float64) float64 { return x }
 	lo, hi := c.CI95.Lo, c.CI95.Hi
@@ -63,19 +75,14 @@ func (c *Change) Text() string {
 		lead, at = "", func(x float64) float64 { return 100 * (x - 1) }
 		figure = func(x float64) string { return fmt.Sprintf("%.0f", math.Round(x)+0) }
 	}
-	text := lead + figure(at(c.Ratio))
+	text = lead + figure(at(c.Ratio))
 	if lead == "" {
 		text = fmt.Sprintf("%+.0f %%", at(c.Ratio))
 	}
-	if c.tooWide() {
-		text += ", n too small"
-	} else {
-		text += fmt.Sprintf(" [%s, %s]", figure(at(lo)), figure(at(hi)))
-		if c.Result == Inconclusive {
-			text += ", inconclusive"
-		}
+	if !c.tooWide() {
+		within = fmt.Sprintf("[%s, %s]", figure(at(lo)), figure(at(hi)))
 	}
-	return strings.ReplaceAll(text, "-", "−")
+	return strings.ReplaceAll(text, "-", "−"), strings.ReplaceAll(within, "-", "−")
 }
 
 // changesOf compares throughput, and the latencies that the SLO limits; without such a limit TTFT and TPOT p50.

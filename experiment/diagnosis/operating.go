@@ -68,14 +68,18 @@ func operatingPoint(m *record.Manifest, s *series.Series, p *series.Point) *Oper
 	return o
 }
 
+func figure(name, short, rest string) Fact {
+	return Fact{Name: name, Value: strings.TrimSpace(short + " " + rest), Short: short, Rest: rest}
+}
+
 func figures(p *series.Point) []Fact {
 	var out []Fact
 	throughput := func(name string, r record.Repeats) {
-		text := unit.Digits(r.Median)
+		within := ""
 		if r.Spread != nil {
-			text += fmt.Sprintf(" [%s, %s]", unit.Digits(r.Spread.Min), unit.Digits(r.Spread.Max))
+			within = fmt.Sprintf("[%s, %s]", unit.Digits(r.Spread.Min), unit.Digits(r.Spread.Max))
 		}
-		out = append(out, Fact{name, text})
+		out = append(out, figure(name, unit.Digits(r.Median), within))
 	}
 	if g := p.OutputTokensPerSPerGPU; g != nil {
 		throughput("tok/s/GPU", *g)
@@ -89,19 +93,23 @@ func figures(p *series.Point) []Fact {
 		out = append(out, percentiles(p)...)
 	}
 	if c := series.MedianCost(p.Rows); c != nil {
-		out = append(out, Fact{"cost", unit.Digits(c.USDPerMillion) + verdict.PerMillion})
+		cost := unit.Digits(c.USDPerMillion)
+		out = append(out, Fact{Name: "cost", Value: cost + verdict.PerMillion, Short: cost})
 	}
 	if e := p.EnergyPerToken; e != nil {
 		throughput("J/token", *e)
 	}
-	return append(out, Fact{"n", unit.Count(p.Completed())})
+	return append(out, Fact{Name: "n", Value: unit.Count(p.Completed())})
 }
 
 // percentiles are those that the SLO limits; else the p95 of the first token and of the time per token.
 func percentiles(p *series.Point) (out []Fact) {
 	add := func(latency, stat string) {
 		if l, ok := p.Latency(latency).Get(stat); ok {
-			out = append(out, Fact{metric.Words(latency) + " " + stat, l.WithInterval()})
+			value, within := l.WithInterval()
+			f := figure(metric.Words(latency)+" "+stat, value, within)
+			f.Latency = true
+			out = append(out, f)
 		}
 	}
 	for _, latency := range metric.Shown {
@@ -137,17 +145,17 @@ func closest(p *series.Point) *Closest {
 }
 
 func settings(m *record.Manifest, s *series.Series, p *series.Point) []Fact {
-	out := []Fact{{"load", p.Load}}
+	out := []Fact{{Name: "load", Value: p.Load}}
 	for _, a := range s.OtherAxes {
-		out = append(out, Fact{a.Key, a.Value})
+		out = append(out, Fact{Name: a.Key, Value: a.Value})
 	}
 	for _, start := range slices.Backward(m.Servers) {
 		if start.Variant == p.Rows[0].Spec.Variant && start.Command != nil && start.ReadyS > 0 {
-			return append(out, Fact{"server", strings.Join(start.Command, " ")})
+			return append(out, Fact{Name: "server", Value: strings.Join(start.Command, " ")})
 		}
 	}
 	if text := m.Facts["server_flags"]; text != "" {
-		out = append(out, Fact{"server_flags, as specified", text})
+		out = append(out, Fact{Name: "server_flags, as specified", Value: text})
 	}
 	return out
 }

@@ -102,7 +102,7 @@ func (r *Ruler) bring(m *record.Manifest, a *answering, passed float64) {
 	default:
 		return
 	}
-	add := func(name, value string) { r.Figures = append(r.Figures, Fact{name, value}) }
+	add := func(name, value string) { r.Figures = append(r.Figures, Fact{Name: name, Value: value}) }
 	b := bringsAt(m, a.s, at)
 	about, most := "≈ ", ""
 	if a.Estimate != nil && a.Estimate.Best == nil {

@@ -178,7 +178,7 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 		a.Classes, a.Tenants = classesOf(p), tenantsOf(all, p)
 	}
 	if a.Lead != LeadShip {
-		a.Figures = append([]Fact{{"load", a.Load}}, a.Figures...)
+		a.Figures = append([]Fact{{Name: "load", Value: a.Load}}, a.Figures...)
 	}
 	return a.Workload
 }

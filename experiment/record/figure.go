@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"bench/experiment/metric"
 	"bench/experiment/stats"
@@ -165,23 +166,22 @@ func (p Percentile) String() string { return p.value() + p.sample() }
 
 func (p Percentile) WithIntervalAndN() string { return p.quoted() + p.sample() }
 
-// WithInterval is the percentile with its interval, "127 ms [120, 141]", or with what an interval needs: "≥127 ms (368
+// WithInterval is the percentile and its interval, "127 ms", "[120, 141]", or what an interval needs: "≥127 ms", "(368
 // needed)".
-func (p Percentile) WithInterval() string {
+func (p Percentile) WithInterval() (value, within string) {
 	if p.Grade == stats.NoBound {
-		return p.value() + " (" + p.needed() + ")"
+		return p.value(), "(" + p.needed() + ")"
 	}
-	return p.quoted()
+	return p.value(), p.Within()
 }
 
 func (p Percentile) needed() string { return unit.Count(stats.NeededFor(p.Name)) + " needed" }
 
 func (p Percentile) quoted() string {
-	text := p.value()
-	if within := p.Within(); within != "" && p.Grade != stats.NoBound { // ≥ is the interval
-		text += " " + within
+	if p.Grade == stats.NoBound { // ≥ is the interval
+		return p.value()
 	}
-	return text
+	return strings.TrimSpace(p.value() + " " + p.Within())
 }
 
 func (p Percentile) value() string {

@@ -181,16 +181,17 @@ func intervalText(v *record.Verdict) string {
 		return ""
 	}
 	_, stat := metric.Cut(v.Metric)
-	return string(stat) + " " + EstimateText(v) + "; "
+	value, ends := Estimate(v)
+	return string(stat) + " " + value + " " + ends + "; "
 }
 
-// EstimateText is the value with its interval in the same unit: "1.2 s [1.1, 1.35]".
-func EstimateText(v *record.Verdict) string {
+// Estimate is the value, and its interval in the same unit: "1.2 s", "[1.1, 1.35]".
+func Estimate(v *record.Verdict) (value, ends string) {
 	if v.Value == nil {
-		return "∞ " + EndsText(*v.Interval)
+		return "∞", EndsText(*v.Interval)
 	}
 	scale := unit.Scale(*v.Value, v.Unit)
-	return unit.Format(*v.Value, unitWords(v.Unit)) + " " +
+	return unit.Format(*v.Value, unitWords(v.Unit)),
 		EndsText(stats.Interval{Lo: scale * v.Interval.Lo, Hi: scale * v.Interval.Hi})
 }
 

@@ -85,16 +85,17 @@ func (c *Comparison) Detectables() (out []Detectable) {
 	return out
 }
 
-func (b *NewBase) String() string {
+// Reason is why no earlier run is comparable.
+func (b *NewBase) Reason() string {
 	switch why := refusals(b.Changed); {
 	case b.Accepted:
-		return "new base: the level of the run is accepted"
+		return "the level of the run is accepted"
 	case b.Latest == "":
-		return "new base: the first run here"
+		return "the first run here"
 	case why == "":
-		return fmt.Sprintf("new base: no point of %s is in new", b.Latest)
+		return fmt.Sprintf("no point of %s is in new", b.Latest)
 	default:
-		return fmt.Sprintf("new base: since %s changed: %s", b.Latest, why)
+		return fmt.Sprintf("since %s changed: %s", b.Latest, why)
 	}
 }
 

@@ -100,13 +100,13 @@ func TestNewBase(t *testing.T) {
 		before, changed func(*Run)
 		want            string
 	}{
-		{"model", func(r *Run) { r.Manifest.Target.Model = "qwen" }, nil, "new base: since 19 changed: model qwen (new: llama)"},
-		{"engine", engineOf("vllm"), engineOf("sglang"), "new base: since 19 changed: engine vllm (new: sglang)"},
+		{"model", func(r *Run) { r.Manifest.Target.Model = "qwen" }, nil, "since 19 changed: model qwen (new: llama)"},
+		{"engine", engineOf("vllm"), engineOf("sglang"), "since 19 changed: engine vllm (new: sglang)"},
 		{"workload", nil, func(r *Run) {
 			for i := range r.Rows {
 				r.Rows[i].Spec.Concurrency = 8
 			}
-		}, "new base: since 19 changed: concurrency 4 (new: 8)"},
+		}, "since 19 changed: concurrency 4 (new: 8)"},
 		{"matrix", nil, func(r *Run) {
 			for i := range r.Rows {
 				r.Rows[i].Spec.Name, r.Rows[i].Spec.Concurrency = "B", 8
@@ -114,14 +114,14 @@ func TestNewBase(t *testing.T) {
 			}
 			r.Rows = append(r.Rows, r.Rows[0])
 			r.Rows[3].Spec.Name, r.Rows[3].Spec.Concurrency = "C", 9
-		}, "new base: no point of 19 is in new"},
+		}, "no point of 19 is in new"},
 		{"version", nil, func(r *Run) { r.Manifest.Target.Version = "0.12" }, ""},
 		{"engine not reported", engineOf("vllm"), nil, ""},
 	} {
 		b := ChooseBase(runOf(20, 3, x.changed), []Candidate{candidate(runOf(19, 3, x.before), ""), candidate(runOf(18, 3, x.before), "")}, 5, nil)
 		got := ""
 		if b.New != nil {
-			got = b.New.String()
+			got = b.New.Reason()
 		}
 		if got != x.want {
 			t.Errorf("%s: %q, %+v", x.name, got, b.LeftOut)
@@ -134,7 +134,7 @@ func TestNewBase(t *testing.T) {
 	if c, err := ChooseBase(Run{}, nil, 5, nil).Compare(Run{}, o); err != nil || c.Gate.Passes || c.NoBase != "no row of new finished" {
 		t.Errorf("a run without a row begins a base: %+v, %v", c.Gate, err)
 	}
-	if b := ChooseBase(runOf(20, 3, nil), nil, 5, nil); b.New.String() != "new base: the first run here" {
+	if b := ChooseBase(runOf(20, 3, nil), nil, 5, nil); b.New.Reason() != "the first run here" {
 		t.Errorf("%+v", b)
 	}
 }

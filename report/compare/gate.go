@@ -159,10 +159,10 @@ func (m *Metric) Describe() string {
 			s += ", " + m.Why
 		}
 		if m.NeedForChange > 0 {
-			s += fmt.Sprintf(", needs %s to detect a change this large", m.Needed(m.NeedForChange))
+			s += fmt.Sprintf(", needs %s to detect a change this large", m.Needed(m.NeedForChange, " per side"))
 		}
 		if m.NeedRuns > 0 {
-			s += fmt.Sprintf(", needs %s to detect %s", m.Needed(m.NeedRuns), unit.Exactly(m.Margin, "share"))
+			s += fmt.Sprintf(", needs %s to detect %s", m.Needed(m.NeedRuns, " per side"), unit.Exactly(m.Margin, "share"))
 		}
 		return s
 	case m.Verdict == NoChange:
@@ -171,12 +171,12 @@ func (m *Metric) Describe() string {
 	return fmt.Sprintf("%s by %s (%s, p=%s)", m.Verdict, m.percent(), m.interval(), unit.Digits(*m.Adjusted))
 }
 
-// Needed is a number of runs, or of pairs of repeats, as text.
-func (m *Metric) Needed(n int) string {
+// Needed is a number of runs, with side behind it, or of pairs of repeats.
+func (m *Metric) Needed(n int, side string) string {
 	if m.Test == ByPairs {
 		return unit.Plural(n, "pair")
 	}
-	return unit.Plural(n, "run") + " per side"
+	return unit.Plural(n, "run") + side
 }
 
 func (m *Metric) percent() string { return m.signed(*m.Change) }

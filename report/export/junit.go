@@ -50,7 +50,7 @@ func JUnit(w io.Writer, c *compare.Comparison) error {
 		}
 	}
 	if c.NewBase != nil {
-		s.skip("all points", "new base", c.NewBase.String())
+		s.skip("all points", "new base", "new base: "+c.NewBase.Reason())
 	}
 	left := slices.Clone(c.LeftOut)
 	for _, p := range c.Points {

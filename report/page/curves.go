@@ -277,8 +277,9 @@ func gradeNumber(g stats.Grade) float64 {
 // addLimits adds the limits on latencies of a row, or of one of its classes.
 func addLimits(to map[string][]float64, limits []record.Verdict, class string) {
 	for _, v := range limits {
-		if _, _, percentile := strings.Cut(v.Metric, "_p"); percentile && v.Unit == "ms" && v.Class == class &&
-			v.Limit > 0 && !slices.Contains(to[v.Metric], v.Limit) {
+		_, stat := metric.Cut(v.Metric)
+		if _, percentile := stat.P(); percentile && v.Unit == "ms" && v.Class == class && v.Limit > 0 &&
+			!slices.Contains(to[v.Metric], v.Limit) {
 			to[v.Metric] = append(to[v.Metric], v.Limit)
 		}
 	}

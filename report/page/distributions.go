@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/go-echarts/go-echarts/v2/charts"
 	"github.com/go-echarts/go-echarts/v2/opts"
@@ -97,11 +96,12 @@ func rankIn(near []*record.Row, row *record.Row) int {
 }
 
 // limitAcross is the limits on a latency as lines across the curves; nil: it has none.
-func limitAcross(rows []*record.Row, metric string) map[string]any {
+func limitAcross(rows []*record.Row, latency string) map[string]any {
 	var lines []any
 	for _, row := range rows[:min(1, len(rows))] {
 		for _, v := range row.SLO {
-			if first, _, _ := strings.Cut(v.Metric, "_p"); first == metric && v.Unit == "ms" && v.Class == "" {
+			name, stat := metric.Cut(v.Metric)
+			if _, percentile := stat.P(); percentile && name == latency && v.Unit == "ms" && v.Class == "" {
 				lines = append(lines, map[string]any{"xAxis": v.Limit, "name": "SLO " + verdict.LimitText(&v)})
 			}
 		}

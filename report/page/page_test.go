@@ -300,8 +300,10 @@ func TestConnectionsFindingIsShown(t *testing.T) {
 
 // Each group of figures names its load.
 func TestGroupsAsText(t *testing.T) {
-	brings := kpiGroup{Of: "at ≈ 74.5/s", KPIs: []kpi{{"users, 1 request a minute each", "≈ 4,500", ""}, {"GPU (h100 pcie)", "1", ""}}}
-	measured := kpiGroup{Of: "measured at rate 60/s", KPIs: []kpi{{"TTFT p95", "32.3 ms", "[28.8, –]"}, {"requests", "480", ""}}}
+	brings := kpiGroup{Of: "at ≈ 74.5/s", KPIs: []kpi{{"users, 1 request a minute each", "≈ 4,500", "", false},
+		{"GPU (h100 pcie)", "1", "", false}}}
+	measured := kpiGroup{Of: "measured at rate 60/s", KPIs: []kpi{{"TTFT p95", "32.3 ms", "[28.8, –]", true},
+		{"requests", "480", "", false}}}
 	for want, g := range map[string]kpiGroup{"at ≈ 74.5/s: ≈ 4,500 users, 1 request a minute each; 1 GPU (h100 pcie)": brings,
 		"measured at rate 60/s: TTFT p95 32.3 ms; 480 requests": measured, "480 requests": {KPIs: measured.KPIs[1:]}} {
 		if got := g.text(); got != want {
@@ -313,7 +315,7 @@ func TestGroupsAsText(t *testing.T) {
 // An interval has its own part of a cell, which a phone shows on a line of its own.
 func TestIntervalOfCell(t *testing.T) {
 	table := report.Table{Columns: []report.Column{{Head: "point"}, {Head: "load", Num: true}}}
-	table.Add(report.TextCell("a [b]"), report.TextCell("48.9/s [46.6, 51.3]"))
+	table.Add(report.TextCell("a [b]"), report.Cell{Text: "48.9/s", Within: "[46.6, 51.3]"})
 	cells := newTableView("r0", table).Rows[0].Cells
 	if cells[0].Text != "a [b]" || cells[1].Text != "48.9/s" || cells[1].Within != "[46.6, 51.3]" {
 		t.Errorf("%+v", cells)

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"bench/experiment/diagnosis"
-	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/text"
@@ -58,7 +57,7 @@ func (g kpiGroup) text() string {
 	var figures []string
 	for _, k := range g.KPIs {
 		text := k.Value + " " + k.Name
-		if isPercentile(k.Name) {
+		if k.latency {
 			text = k.Name + " " + k.Value
 		}
 		figures = append(figures, text)
@@ -70,14 +69,11 @@ func (g kpiGroup) text() string {
 	return text
 }
 
-// isPercentile is true of TTFT p95.
-func isPercentile(name string) bool {
-	_, percentile, _ := strings.Cut(name, " ")
-	return slices.Contains(metric.Percentiles, percentile)
-}
-
 // kpi is a figure in large print: "45.1 ms" of "45.1 ms [43.0, 60.0]".
-type kpi struct{ Name, Value, Rest string }
+type kpi struct {
+	Name, Value, Rest string
+	latency           bool
+}
 
 func kpis(counts []diagnosis.Fact) (out []kpi) {
 	for _, x := range counts {
@@ -199,8 +195,9 @@ func share(run *report.Run, o *report.Analysis, a *answerView) string {
 func kpiGroups(w *diagnosis.Workload) []kpiGroup {
 	measured := kpiGroup{}
 	for _, f := range w.Figures {
-		if w.Ruler == nil || f.Name == "n" || isPercentile(f.Name) {
-			measured.KPIs = append(measured.KPIs, newKPI(f.Name, f.Value))
+		if w.Ruler == nil || f.Name == "n" || f.Latency {
+			measured.KPIs = append(measured.KPIs, kpi{cmp.Or(largeNames[f.Name], f.Name), cmp.Or(f.Short, f.Value),
+				f.Rest, f.Latency})
 		}
 	}
 	if w.Ruler == nil || len(w.Ruler.Figures) == 0 {
@@ -217,21 +214,8 @@ func kpiGroups(w *diagnosis.Workload) []kpiGroup {
 	return []kpiGroup{brings, measured}
 }
 
-// newKPI prints number and unit large, and small what follows them.
-func newKPI(name, value string) kpi {
-	if number, ok := strings.CutSuffix(value, " USD per million output tokens"); ok {
-		return kpi{"USD/M output tokens", number, ""}
-	}
-	if name == "n" {
-		return kpi{"requests", value, ""}
-	}
-	number, rest, _ := strings.Cut(value, " ")
-	if unit, more, _ := strings.Cut(rest, " "); unit != "" && !strings.HasPrefix(unit, "[") &&
-		!strings.HasPrefix(unit, "(") {
-		number, rest = number+" "+unit, more
-	}
-	return kpi{name, number, rest}
-}
+// largeNames are those of figures that have no room for more, or no unit of their own, in large print.
+var largeNames = map[string]string{"cost": "USD/M output tokens", "n": "requests"}
 
 // newPanel is a tab with the charts that name it, then its tables, each below the charts that name it.
 func newPanel(prefix string, tab report.Tab, charts []chart) panelView {
@@ -302,15 +286,11 @@ func newTableView(prefix string, t report.Table) *tableView {
 		cells := make([]cellView, len(row))
 		for i, c := range row {
 			class := string(c.Kind)
-			if len(c.Text) > proseLength && c.Kind != report.Code {
+			if len(strings.TrimSpace(c.Text+" "+c.Within)) > proseLength && c.Kind != report.Code {
 				class += " prose"
 			}
 			cells[i] = cellView{Text: text.EscapeLines(c.Text), Title: text.EscapeLines(c.Title), Class: class,
-				Tag: text.EscapeLines(c.Tag), Num: t.Columns[i].Num}
-			if text, within, ok := strings.Cut(cells[i].Text, " ["); ok && cells[i].Num &&
-				strings.HasSuffix(within, "]") {
-				cells[i].Text, cells[i].Within = text, "["+within
-			}
+				Tag: text.EscapeLines(c.Tag), Within: text.EscapeLines(c.Within), Num: t.Columns[i].Num}
 		}
 		v.Rows = append(v.Rows, rowView{Cells: cells})
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/text"
@@ -85,7 +86,8 @@ func Sentences(c *compare.Comparison) []string {
 		row := &r.Rows[i]
 		for k := range row.Figures {
 			f := &row.Figures[k]
-			median := strings.TrimSuffix(f.Metric, "p95") + "p50"
+			latency, _ := metric.Cut(f.Metric)
+			median := latency + "_p50"
 			key := row.Point + " " + f.Metric
 			if !f.explained() || said[key] || said[row.Point+" "+median] ||
 				changed[row.Point][f.Metric]*f.Change.Share <= 0 || !f.changed() {

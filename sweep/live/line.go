@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/text"
@@ -228,11 +229,11 @@ func percentilesText(r *record.Row, metric string, of *stats.Summary) string {
 	return text
 }
 
-func limited(r *record.Row, metric string) map[string]bool {
+func limited(r *record.Row, latency string) map[string]bool {
 	names := map[string]bool{}
 	for _, v := range r.SLO {
-		if name, ok := strings.CutPrefix(v.Metric, metric+"_p"); ok {
-			names["p"+name] = true
+		if name, stat := metric.Cut(v.Metric); name == latency {
+			names[string(stat)] = true
 		}
 	}
 	return names
