@@ -3,8 +3,22 @@ package experiment
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
+	"sync"
 )
+
+// SizeKeys are those of the JSON of a row whose fields have the tag compare:"size": they change only the amount
+// measured, the random draw or the loads that a search chooses, so that rows which differ in them alone are compared.
+var SizeKeys = sync.OnceValue(func() (keys []string) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Spec]()) {
+		if field.Tag.Get("compare") == "size" {
+			key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			keys = append(keys, key)
+		}
+	}
+	return keys
+})
 
 // Facts is a value by the keys of its JSON, without empty ones: "mix.0.input.mean". named: the entries of a list go by
 // their name, if they have one: "mix.chat.input.mean". v has a JSON form: it came from TOML or JSON.

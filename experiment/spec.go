@@ -25,7 +25,7 @@ type Spec struct {
 	Repeat int    `toml:"-" json:"repeat"`          // counts from 1
 	// Added counts the repeats that a budget added to the point, each longer than those before it; 0 = the matrix has
 	// this repeat.
-	Added  int    `toml:"-" json:"added,omitempty"`
+	Added  int    `toml:"-" json:"added,omitempty" compare:"size"`
 	Expect string `toml:"expect" json:"expect,omitempty"`
 	// Kind is load (also if empty), or cold_start: from an idle server to the first token, one request at a
 	// time.
@@ -52,9 +52,10 @@ type Spec struct {
 	// empty = at the end of its duration or requests.
 	Until string `toml:"until" json:"until,omitempty"`
 	// Run is all: every load of a series runs; until_fail (also if empty): loads above a certain FAIL are skipped.
-	Run     string  `toml:"run" json:"-"`
-	Search  *Search `toml:"-" json:"search,omitempty"` // the search whose probe this point is; absent = none
-	Repeats int     `toml:"repeats" json:"-"`          // 0 = 1
+	Run string `toml:"run" json:"-"`
+	// the search whose probe this point is; absent = none
+	Search  *Search `toml:"-" json:"search,omitempty" compare:"size"`
+	Repeats int     `toml:"repeats" json:"-"` // 0 = 1
 	SLO     SLO     `toml:"slo" json:"slo"`
 }
 

@@ -12,16 +12,16 @@ import (
 type Load struct {
 	// workers of the closed loop, or the cap of an open one; 0 = no cap
 	Concurrency int    `toml:"concurrency" json:"concurrency,omitempty"`
-	Warmup      Extent `toml:"warmup" json:"warmup,omitzero"`        // never counted; zero = none
-	Duration    Span   `toml:"duration" json:"duration_s,omitempty"` // of the window; 0 = until requests
+	Warmup      Extent `toml:"warmup" json:"warmup,omitzero" compare:"size"`        // never counted; zero = none
+	Duration    Span   `toml:"duration" json:"duration_s,omitempty" compare:"size"` // of the window; 0 = until requests
 	// of the window; 0 = until duration; both: whichever comes first
-	Requests int `toml:"requests" json:"requests,omitempty"`
+	Requests int `toml:"requests" json:"requests,omitempty" compare:"size"`
 	// for the window's last requests, after its end; 0 = defaultGrace
-	Grace Span `toml:"grace" json:"grace_s,omitempty"`
+	Grace Span `toml:"grace" json:"grace_s,omitempty" compare:"size"`
 	// of the whole row; then requests in flight are unfinished; 0 = no bound
 	MaxDuration Span `toml:"max_duration" json:"max_duration_s,omitempty"`
 	// longest wait for an idle server before the row; 0 = defaultSettle
-	Settle Span `toml:"settle" json:"settle_s,omitempty"`
+	Settle Span `toml:"settle" json:"settle_s,omitempty" compare:"size"`
 	// pause of a worker before each request; 0 = none
 	Idle Span `toml:"idle" json:"idle_s,omitempty"`
 }

@@ -48,7 +48,7 @@ type Workload struct {
 	Arrival Arrival `toml:"arrival" json:"arrival,omitzero"`
 	// shape of gamma arrivals, as in vLLM: 1 = Poisson, below 1 burstier; 0 = 1
 	Burstiness float64 `toml:"burstiness" json:"burstiness,omitempty"`
-	Seed       uint64  `toml:"seed" json:"seed"` // 0 = the matrix's seed
+	Seed       uint64  `toml:"seed" json:"seed" compare:"size"` // 0 = the matrix's seed
 }
 
 func (w Workload) Check(bad func(key, problem, hint string)) {

@@ -282,11 +282,9 @@ func sampling(r *record.Row) string {
 	return compact(body)
 }
 
-// sizesOnly: the key changes only the amount measured, the random draw or the loads that a search chooses.
 func sizesOnly(key string) bool {
 	head, _, _ := strings.Cut(key, ".")
-	return slices.Contains([]string{"duration_s", "requests", "warmup", "grace_s", "settle_s", "seed",
-		"added", "search"}, head)
+	return slices.Contains(experiment.SizeKeys(), head)
 }
 
 // sent is a spec without its name, its server and what is only expected of it.
