@@ -45,7 +45,7 @@ type Case struct {
 
 // Cases are all cases, by kind.
 func Cases() []Case {
-	return slices.Concat(servers(), requests(), files())
+	return slices.Concat(heads(), streams(), others(), requests(), bodies(), files())
 }
 
 // Find is the case of a name.

@@ -68,6 +68,12 @@ func requests() []Case {
 			chunk(question)+"0\r\nHost: "+Other+"\r\nAuthorization: Bearer x\r\n\r\n"),
 		raw("head", "HEAD of a completion", one("HEAD /v1/completions HTTP/1.1\r\nHost: gateway\r\n\r\n")),
 		raw("method", "a method of 20 kB", times(20<<10, "A"), one(" /v1/models HTTP/1.1\r\nHost: gateway\r\n\r\n")),
+	}
+}
+
+// bodies are wrong behind the head, or more than a gateway should hold.
+func bodies() []Case {
+	return []Case{
 		post("chunk-extensions", "chunks with extensions of 64 kB",
 			chunked, "1;", times(64<<10, "x"), one("\r\n{\r\n1\r\n}\r\n0\r\n\r\n")),
 		post("chunk-size-overflow", "a chunk of 2^68 bytes", chunked, "100000000000000000\r\n"+question),

@@ -11,7 +11,8 @@ const earlyRefusal = "early-413"
 
 const early = "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
 
-func servers() []Case {
+// heads are wrong in status, fields or framing.
+func heads() []Case {
 	return []Case{
 		server("endless-headers", "header fields without an end", flood(ok, "X-A: b\r\n")),
 		server("headers-20mb", "20 MB of header fields, then a right answer", func(x *exchange) {
@@ -54,7 +55,12 @@ func servers() []Case {
 			x.send(strings.Replace(x.head(), ok, ok+"Content-Encoding: gzip\r\n", 1))
 			_ = write(x, gzipped(600, times(1_000_000, "\x00")))
 		}),
+	}
+}
 
+// streams are wrong behind the head.
+func streams() []Case {
+	return []Case{
 		server("endless-line", "one event without an end", flood(events+`data: {"choices":[{"text":"`, "x")),
 		server("empty-deltas", "events without text, without an end",
 			flood("", `data: {"choices":[{"index":0,"text":"","delta":{}}]}`+"\n\n")),
@@ -115,7 +121,12 @@ func servers() []Case {
 			all := chunk(x.right())
 			x.send(strings.Replace(x.head(), "Connection: close", "Transfer-Encoding: chunked", 1), all[:len(all)/2])
 		}),
+	}
+}
 
+// others misbehave beside completions.
+func others() []Case {
+	return []Case{
 		about("/v1/models", "model-name", "a model whose name has ESC, a script and a formula",
 			reply(sized("application/json", models(evil)))),
 		about("/v1/models", "model-flood", "models without an end",
