@@ -63,7 +63,7 @@ func (c *cli) screenFor(file string) report.Screen {
 
 func (c *cli) write(o output, what string, document any, text func(w io.Writer, s report.Screen) error) error {
 	return c.deliver(o.file, what, func(w io.Writer) error {
-		if o.format == "json" {
+		if o.format == "json" || filepath.Ext(o.file) == ".json" {
 			return export.WriteJSON(w, document)
 		}
 		return text(w, c.screenFor(o.file))
