@@ -44,7 +44,7 @@ var mayImport = map[string][]string{
 		"sweep/strict",
 	},
 	"sweep/live": {
-		"experiment", "experiment/endpoint", "experiment/openai", "experiment/record", "experiment/stats",
+		"experiment", "experiment/endpoint", "experiment/metric", "experiment/openai", "experiment/record", "experiment/stats",
 		"experiment/text", "experiment/unit", "experiment/verdict", "experiment/workload", "sweep", "sweep/forecast",
 		"sweep/matrix",
 	},
@@ -77,7 +77,7 @@ var mayImport = map[string][]string{
 	},
 	"report/verify": {"experiment/record", "report"},
 	"report/why": {
-		"experiment", "experiment/check", "experiment/record", "experiment/series", "experiment/stats", "experiment/text",
+		"experiment", "experiment/check", "experiment/metric", "experiment/record", "experiment/series", "experiment/stats", "experiment/text",
 		"experiment/twin", "experiment/unit", "experiment/verdict", "report", "report/compare", "report/parallel",
 	},
 	"report/size": {

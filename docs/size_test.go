@@ -15,10 +15,10 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 116_882
+	mostLines         = 116_940
 	mostPackages      = 66
-	mostExportedNames = 2_435 // types, functions, methods, variables and constants
-	mostExportedField = 4_016
+	mostExportedNames = 2_416 // types, functions, methods, variables and constants
+	mostExportedField = 3_977
 	mostWideLines     = 190 // of more than 120 columns
 	mostFlags         = 98  // of commands
 	mostKeys          = 211 // of the TOML, by struct tags
@@ -26,7 +26,7 @@ const (
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               7_335,
+	"report":               7_359,
 	"cmd/bench":            7_627,
 	"experiment/trace":     4_895,
 	"experiment/openai":    5_058,
@@ -36,7 +36,7 @@ var larger = map[string]int{
 	"report/compare":       4_151,
 	"experiment/record":    4_981,
 	"sweep":                3_156,
-	"experiment/diagnosis": 4_539,
+	"experiment/diagnosis": 4_558,
 	"experiment/endpoint":  4_293,
 	"experiment/stats":     3_879,
 	"report/page":          3_532,

@@ -39,7 +39,7 @@ const gib = 1 << 30
 
 func (z Sizing) ContextGiB() float64 { return z.BytesPerToken * float64(z.Input) / gib }
 
-func (z Sizing) Contexts() int {
+func (z Sizing) contexts() int {
 	return int(math.Min(math.Floor(TileRatio*z.OffloadGiB*gib/(z.BytesPerToken*float64(z.Input))), math.MaxInt32))
 }
 
@@ -121,7 +121,7 @@ func (s *Spec) countContexts(t *workload.Tile, m Machine) (*Sizing, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.Contexts = z.Contexts()
+	t.Contexts = z.contexts()
 	return &z, nil
 }
 
@@ -154,7 +154,7 @@ func (s *Spec) sized(t *workload.Tile, m Machine) (Sizing, error) {
 		}
 		z = z.withModel(model, t)
 	}
-	if z.Contexts() < 1 {
+	if z.contexts() < 1 {
 		return z, z.noneFits()
 	}
 	return z, nil

@@ -75,7 +75,7 @@ func hardwareText(t *record.TargetInfo) string {
 // engine is the engine with its version; empty: not reported, or simulated.
 func engine(r *Run) string {
 	engines := record.Engines(r.Rows)
-	if r.Simulated() || engines == "" {
+	if r.simulated() || engines == "" {
 		return ""
 	}
 	if v := r.Manifest.Target.ServerVersion(); !strings.HasPrefix(v, "{") && !strings.Contains(engines, ", ") {
@@ -157,7 +157,7 @@ func trustLine(t *diagnosis.Trust, w *diagnosis.Workload) string {
 }
 
 // FiguresLine is the figures on one line: "tok/s/GPU 6,610 · TTFT p95 106 ms [83, 152] · n 150".
-func (v *AnswerView) FiguresLine() string {
+func (v *AnswerView) figuresLine() string {
 	var parts []string
 	for _, f := range v.Figures {
 		parts = append(parts, f.Name+" "+f.Value)

@@ -160,7 +160,7 @@ func cautionsText(c *compare.Comparison) string {
 		}
 		parts = append(parts, code+" in "+where)
 	}
-	return firstThree(parts, "; ")
+	return firstThree(parts)
 }
 
 // sloChanges are facts of the runs: near a limit two equal runs can differ so.
@@ -306,5 +306,5 @@ func heldText(c *compare.Comparison) string {
 				PointWords(x.Where())))
 		}
 	}
-	return firstThree(all, "; ")
+	return firstThree(all)
 }

@@ -43,7 +43,7 @@ func NewDocument() Document { return Document{Schema: SchemaDocument, Runs: []Do
 
 func (d *Document) Add(r *Run, o Analysis) {
 	d.Runs = append(d.Runs, DocumentRun{r.Manifest.Run, r.Manifest.Matrix, r.Evaluated, r.WithoutRecords, r.Altered,
-		r.Manifest.Predicted, o.searches, r.Beside(&o), r.Shadow, o})
+		r.Manifest.Predicted, o.searches, r.beside(&o), r.Shadow, o})
 }
 
 func (r *Run) Headline() *compare.Headline {

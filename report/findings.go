@@ -226,7 +226,7 @@ func (p *printer) bottlenecks(o *Analysis) {
 			}
 		}
 		if len(points) > 0 {
-			p.clip("  ", b.Name()+": "+firstThree(points, "; ")) // names contain commas
+			p.clip("  ", b.Name()+": "+firstThree(points)) // names contain commas
 		}
 	}
 }

@@ -33,7 +33,7 @@ type ForestLine struct {
 	Limit  float64        // threshold of the gate; 0: none
 
 	Metric  *compare.Metric
-	Refused bool    // the sides are not comparable: all changes are raw
+	refused bool    // the sides are not comparable: all changes are raw
 	rank    int     // in the order of reading
 	chance  float64 // P, adjusted for the false discovery rate among all main figures; 1: not tested, or none of them
 }
@@ -50,7 +50,7 @@ func NewForest(c *compare.Comparison) Forest {
 	var all []ForestLine
 	eachFigure(c, func(point string, m *compare.Metric, refused bool) {
 		if l, ok := newForestLine(point, m); ok {
-			l.Refused = refused
+			l.refused = refused
 			l.rank = l.rankOf(c.Gate != nil)
 			all = append(all, l)
 		}
@@ -158,7 +158,7 @@ func (l *ForestLine) chief() bool {
 	switch {
 	case !m.Limited && !slices.Contains(headlineFigures, m.Name):
 		return false
-	case l.Mark == MarkRaw && !((l.Refused || m.Limited) && carried):
+	case l.Mark == MarkRaw && !((l.refused || m.Limited) && carried):
 		return false
 	}
 	return !metric.IsShare(m.Name) || l.At != 0

@@ -239,7 +239,7 @@ func AnswerGroup(g *compare.Group) GroupAnswer {
 	}
 	switch {
 	case len(worse) > 0:
-		a.Kind, a.Lead = Failed, unit.Plural(len(worse), "alarm")+": "+firstThree(worse, "; ")
+		a.Kind, a.Lead = Failed, unit.Plural(len(worse), "alarm")+": "+firstThree(worse)
 	case watched == 0 && len(better) == 0:
 		a.Kind, a.Lead = Undecided, "not watched yet: no point in the last night has a figure"
 		if len(unwatched.Rows) > 0 {
@@ -258,7 +258,7 @@ func AnswerGroup(g *compare.Group) GroupAnswer {
 		}
 	}
 	if len(better) > 0 {
-		a.Notes = append(a.Notes, "better: "+firstThree(better, "; "))
+		a.Notes = append(a.Notes, "better: "+firstThree(better))
 	}
 	if n := g.Live(); watched < n && watched > 0 {
 		text := fmt.Sprintf("not watched: %d of %s: ", n-watched, unit.Plural(n, "figure"))
@@ -294,13 +294,12 @@ func alarmsOf(g *compare.Group) (worse, better []string) {
 	return worse, better
 }
 
-func firstThree(all []string, by string) string {
+func firstThree(all []string) string {
 	const shown = 3
-	s := strings.Join(all[:min(shown, len(all))], by)
 	if more := len(all) - shown; more > 0 {
-		s += fmt.Sprintf("%sand %d more", by, more)
+		all = append(all[:shown:shown], fmt.Sprintf("and %d more", more))
 	}
-	return s
+	return strings.Join(all, "; ")
 }
 
 func gatesText(g *compare.Group) string {

@@ -220,7 +220,7 @@ func (m *markdown) head(run *Run, o *Analysis) {
 	m.line("**" + escapeMarkdown(v.Headline) + "**: " + escapeMarkdown(v.Text))
 	m.item("", v.Estimate)
 	m.item("twin", v.Twin)
-	m.item("", v.FiguresLine())
+	m.item("", v.figuresLine())
 	for _, c := range v.Classes {
 		m.item(escapeMarkdown(c.Name), c.Text)
 	}
@@ -230,6 +230,6 @@ func (m *markdown) head(run *Run, o *Analysis) {
 	m.item("caution", v.Caution)
 	m.item("trust", v.Trust)
 	m.item("result", o.Answer.Text)
-	m.item("time", o.Time.Line())
+	m.item("time", o.Time.line())
 	m.write("")
 }

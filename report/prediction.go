@@ -75,7 +75,7 @@ func sharesPoint(r *Run, other *Run) bool {
 	return slices.ContainsFunc(other.Live(), func(row record.Row) bool { return own[row.Spec.Label()] })
 }
 
-func (r *Run) Beside(o *Analysis) *Beside {
+func (r *Run) beside(o *Analysis) *Beside {
 	if r.Prediction == nil {
 		return nil
 	}
@@ -187,7 +187,7 @@ func besideTables(r *Run, o *Analysis) (points, workloads Table) {
 		"TPOT p50|ms #", "predicted #", "÷ #", "output|tok/s #", "predicted #", "÷ #")
 	workloads = newTable("predicted-workloads", "Measured and predicted limits", "workload", "limit",
 		"measured", "predicted")
-	b := r.Beside(o)
+	b := r.beside(o)
 	if b == nil {
 		return points, workloads
 	}

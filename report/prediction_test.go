@@ -33,7 +33,7 @@ func TestLayBehind(t *testing.T) {
 		t.Fatalf("%d runs left", len(rest))
 	}
 	o := measured.Analyze()
-	b := measured.Beside(&o)
+	b := measured.beside(&o)
 	if b.Run != "20260101T000000Z" || len(b.Points) == 0 || len(b.Workloads) == 0 {
 		t.Fatalf("%+v", b)
 	}
@@ -64,14 +64,14 @@ func TestPredictionDiffers(t *testing.T) {
 	*prediction.Manifest.Predicted = record.Prediction{Model: roofline.Model, Hardware: roofline.Hardware, GPUs: roofline.GPUs, Precision: "bf16"}
 	o := measured.Analyze()
 	points, _ := besideTables(measured, &o)
-	if b := measured.Beside(&o); len(b.Differs) != 0 || strings.Contains(points.Note, "Not the same setup") {
+	if b := measured.beside(&o); len(b.Differs) != 0 || strings.Contains(points.Note, "Not the same setup") {
 		t.Errorf("differs: %q", b.Differs)
 	}
 	*prediction.Manifest.Predicted = record.Prediction{Model: "qwen3-32b", Hardware: "l4", GPUs: 4, Precision: "fp8"}
 	prediction.Manifest.MatrixHash = "other"
 	points, _ = besideTables(measured, &o)
 	want := []string{"model llama-3.1-8b, predicted qwen3-32b", "hardware h100-sxm, predicted l4", "GPUs 1, predicted 4", "precision bf16, predicted fp8", "matrix text 5feceb66, predicted other"}
-	if b := measured.Beside(&o); !slices.Equal(b.Differs, want) || !strings.Contains(points.Note, "Not the same setup: "+want[0]+"; ") {
+	if b := measured.beside(&o); !slices.Equal(b.Differs, want) || !strings.Contains(points.Note, "Not the same setup: "+want[0]+"; ") {
 		t.Errorf("differs: %q", b.Differs)
 	}
 }

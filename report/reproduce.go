@@ -38,7 +38,7 @@ func metadataTable(r *Run, o *Analysis) Table {
 		add(fmt.Sprintf("attempt %d", i+1), fmt.Sprintf("%s, bench %s, %s: %s", span(a.StartedAt, a.EndedAt), a.Bench,
 			cmp.Or(a.Ended, "killed"), strings.Join(a.Command, " ")))
 	}
-	addKnown("time", o.Time.Line())
+	addKnown("time", o.Time.line())
 	add("seed, salt", fmt.Sprintf("%d, %s", m.Seed, m.Salt))
 	add("endpoint", g.Endpoint)
 	if tag := r.Tag(); tag != "" {

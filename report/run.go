@@ -199,7 +199,7 @@ func (r *Run) removed(id string) bool {
 	return p == nil || p.State == record.StateRemoved
 }
 
-func (r *Run) Simulated() bool {
+func (r *Run) simulated() bool {
 	return r.Manifest.Target.Simulated ||
 		slices.ContainsFunc(r.Rows, func(row record.Row) bool { return row.Simulated })
 }
@@ -213,7 +213,7 @@ func (r *Run) Tag() string {
 	switch {
 	case r.Manifest.Predicted != nil:
 		return tagPredicted
-	case r.Simulated():
+	case r.simulated():
 		return tagSimulated
 	}
 	return ""
@@ -234,7 +234,7 @@ func (r *Run) Stored() []record.Row {
 // Compared is the run as one of a comparison, without rows that were removed from the matrix.
 func (r *Run) Compared() compare.Run {
 	run := compare.Run{Name: r.Dir, Run: r.Run}
-	run.Rows, run.Records, run.Whole = r.Live(), r.Times, r.Requests
+	run.Rows, run.Records, run.Whole = r.Live(), r.times, r.Requests
 	return run
 }
 
@@ -296,7 +296,7 @@ func (r *Run) CheckEvidence() *Run {
 func (r *Run) Requests(row *record.Row) ([]*record.Record, error) { return r.requests(row, true) }
 
 // Times are Requests; they may lack gaps and tokens of events.
-func (r *Run) Times(row *record.Row) ([]*record.Record, error) { return r.requests(row, false) }
+func (r *Run) times(row *record.Row) ([]*record.Record, error) { return r.requests(row, false) }
 
 func (r *Run) requests(row *record.Row, lists bool) (out []*record.Record, err error) {
 	if r.Records != nil {

@@ -74,10 +74,10 @@ func (p *printer) answer(o *Analysis) {
 	p.line(p.paint(v.Kind, text.Ellipsis(text.Escape(v.Headline), p.width)))
 	p.wraps("  ", v.Estimate)
 	p.wrap("  ", v.Text)
-	p.wrap("  ", v.FiguresLine())
+	p.wrap("  ", v.figuresLine())
 	p.classesAndSettings(&v, len(v.Settings))
 	for _, x := range [][2]string{{"twin", v.Twin}, {"next", v.Next}, {"caution", v.Caution},
-		{"others", o.Answer.Others()}, {"trust", v.Trust}, {"time", o.Time.Line()}} {
+		{"others", o.Answer.Others()}, {"trust", v.Trust}, {"time", o.Time.line()}} {
 		p.labelled(x[0], x[1])
 	}
 }

@@ -72,7 +72,7 @@ func serverTime(r *Run, wall float64) *ServerTime {
 
 // Line is the time in words: "2m 20s: window 58 %, warm-up 22 %, drain 20 %; 140 GPU-seconds to the answer, 0.0972
 // USD". It is empty for live traffic.
-func (t *TimeSpent) Line() string {
+func (t *TimeSpent) line() string {
 	if t.observed {
 		return ""
 	}
@@ -150,7 +150,7 @@ func budgetLine(b *record.Budget) string {
 		}
 		parts = append(parts, part)
 	}
-	return fmt.Sprintf("%s; %s open: %s", text, unit.Plural(len(b.Open), "verdict"), firstThree(parts, "; "))
+	return fmt.Sprintf("%s; %s open: %s", text, unit.Plural(len(b.Open), "verdict"), firstThree(parts))
 }
 
 // beyondBudget is why a row has no result, if it did not fit in the budget; empty: it is another reason.

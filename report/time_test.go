@@ -65,7 +65,7 @@ func TestTimeSpent(t *testing.T) {
 	} {
 		run := &Run{Run: record.Run{Manifest: record.Manifest{Target: record.TargetInfo{GPUs: tt.gpus}, GPUHourUSD: tt.price, Attempts: tt.attempts}}}
 		got := timeSpent(run, &Analysis{})
-		if line := got.Line(); line != tt.want {
+		if line := got.line(); line != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, line, tt.want)
 		}
 	}

@@ -19,7 +19,7 @@ import (
 
 // Changed is what a resumed run does with finished rows that its matrix describes otherwise than when they ran.
 type Changed struct {
-	Finished  int             // rows of the run
+	finished  int             // rows of the run
 	Again     map[string]bool // by ID: it runs again
 	altered   []string        // IDs of rows that are not what run.json states: they run again
 	aside     string          // directory that its result moves to
@@ -55,7 +55,7 @@ func (c *Changed) Lines() (lines []string) {
 	}
 	if n := len(c.Again); n > 0 {
 		lines = append(lines, fmt.Sprintf("measured again: %d of %s; the old results move to %s:", n,
-			unit.Plural(c.Finished, "finished row"), c.aside))
+			unit.Plural(c.finished, "finished row"), c.aside))
 		lines = append(lines, reasonLines(c.why)...)
 		if !slices.ContainsFunc(slices.Collect(maps.Keys(c.why)),
 			func(why string) bool { return !strings.HasPrefix(why, "slo.") }) {
@@ -164,7 +164,7 @@ func FindKept(m *matrix.Matrix, dir string) (*Kept, error) {
 	r.before, r.changed = &old, newChanged(&old, r.dir.altered)
 	done := map[string]bool{}
 	err := r.dir.eachRow(func(row *record.Row) error {
-		r.changed.Finished++
+		r.changed.finished++
 		if own, again := r.dir.evaluation(row, &old); again {
 			note(r.changed.evaluated, row, r.reasons(row, &own, &old))
 			done[row.ID] = !row.AllFailed() && !row.ServerLost
@@ -214,7 +214,7 @@ func (r *resumption) evaluateKept() error {
 	}
 	var all []*record.Row
 	err := r.dir.eachRow(func(row *record.Row) error {
-		r.changed.Finished++
+		r.changed.finished++
 		own, ok := r.dir.evaluation(row, r.old)
 		if !ok {
 			return nil

@@ -10,8 +10,8 @@ import (
 
 // ServerChangedError is the error of a run whose server is not the one of its earlier rows.
 type ServerChangedError struct {
-	Was     string // its identity
-	Changes []record.Change
+	was     string // its identity
+	changes []record.Change
 }
 
 const mostChanges = 8
@@ -19,10 +19,10 @@ const mostChanges = 8
 func (e *ServerChangedError) Error() string {
 	var b strings.Builder
 	b.WriteString("the server is not the one of this run")
-	for _, c := range e.Changes[:min(len(e.Changes), mostChanges)] {
+	for _, c := range e.changes[:min(len(e.changes), mostChanges)] {
 		b.WriteString("\n  " + c.String())
 	}
-	if more := len(e.Changes) - mostChanges; more > 0 {
+	if more := len(e.changes) - mostChanges; more > 0 {
 		fmt.Fprintf(&b, "\n  and %d more", more)
 	}
 	b.WriteString("\nhint: --resume with --accept-server-change redoes every row; without --resume a new run begins")
@@ -40,7 +40,7 @@ func (o *Options) serverChange(was *record.TargetInfo, identity string, started 
 		changes = slices.DeleteFunc(changes, record.Change.Measured)
 	}
 	if len(changes) > 0 {
-		return &ServerChangedError{Was: identity, Changes: changes}
+		return &ServerChangedError{was: identity, changes: changes}
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func TestAnotherModelUnderTheSameName(t *testing.T) {
 
 	_, stop = startMockAt(t, at, mock.Config{Root: "/models/b", Vocab: 31500})
 	_, err := sweepTo(t, t.Context(), base, tiny, Options{Resume: result.Dir})
-	if changed := new(ServerChangedError); !errors.As(err, &changed) || len(changed.Changes) != 2 {
+	if changed := new(ServerChangedError); !errors.As(err, &changed) || len(changed.changes) != 2 {
 		t.Fatalf("got %v", err)
 	}
 	for _, want := range []string{"\n  meta.n_vocab: 32000 → 31500\n", "\n  root: /models/a → /models/b\n", "hint: "} {

@@ -159,7 +159,7 @@ func TestServerChange(t *testing.T) {
 	if m := again.Manifest; m.Target.Model != "another" || states(m) != "a-r1 done, b-r1 done" {
 		t.Errorf("%s: %s", m.Target.Model, states(m))
 	}
-	aside := filepath.Join(result.Dir, "server-"+changed.Was+"-1")
+	aside := filepath.Join(result.Dir, "server-"+changed.was+"-1")
 	for name, text := range files(t, aside) {
 		if before[name] != text {
 			t.Errorf("%s set aside is not what it was", name)

@@ -34,7 +34,7 @@ func (s *Server) MeasureAccuracy(ctx context.Context, a *experiment.Accuracy) er
 	if len(s.replicas) == 0 {
 		all.Replicas = nil
 	}
-	s.Accuracy = &all
+	s.accuracy = &all
 	return nil
 }
 

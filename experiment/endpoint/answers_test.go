@@ -133,7 +133,7 @@ func TestAccuracyIsTheTruth(t *testing.T) {
 					}
 				}
 			}
-			if got := s.Accuracy; asked != 20 || got.Correct.Checked != 20 || got.Correct.In != correct || got.Failed > 0 || got.API != api {
+			if got := s.accuracy; asked != 20 || got.Correct.Checked != 20 || got.Correct.In != correct || got.Failed > 0 || got.API != api {
 				t.Errorf("%s, planted %v: %+v, in truth %d of %d", api, planted, got, correct, asked)
 			}
 		}
@@ -150,7 +150,7 @@ func TestAccuracyCutOff(t *testing.T) {
 		if err := s.MeasureAccuracy(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Accuracy; got.CutOff != 20 || got.Correct.In != 0 {
+		if got := s.accuracy; got.CutOff != 20 || got.Correct.In != 0 {
 			t.Errorf("%s: %+v", api, got)
 		}
 	}

@@ -20,7 +20,7 @@ func (s *Server) cacheBlock(ctx context.Context, spec *experiment.Spec, c *apiCl
 	}
 	// a cold start is the first request to an idle server
 	if !s.blockProbed && spec.SharesPrefixes() && !spec.IsColdStart() {
-		s.probedBlock, s.blockProbed = c.probeBlock(ctx, s.ContextLength), ctx.Err() == nil
+		s.probedBlock, s.blockProbed = c.probeBlock(ctx, s.contextLength), ctx.Err() == nil
 	}
 	if s.probedBlock == 0 {
 		return nil

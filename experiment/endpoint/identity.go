@@ -93,7 +93,7 @@ func (s *Server) describe(models []openai.Model) {
 			raw = append(raw, v)
 		}
 		if m.ID == s.Info.Model {
-			s.ContextLength = m.MaxModelLen
+			s.contextLength = m.MaxModelLen
 		}
 	}
 	s.Info.Models = raw

@@ -12,11 +12,11 @@ import (
 
 func (s *Server) CheckContext(spec *experiment.Spec) error {
 	longest := spec.Longest()
-	if s.ContextLength == 0 || longest <= s.ContextLength {
+	if s.contextLength == 0 || longest <= s.contextLength {
 		return nil
 	}
 	return fmt.Errorf("%s needs up to %d tokens, the server's context length is %d\nhint: shorten input or output, "+
-		"or start the server with a longer context", spec.Label(), longest, s.ContextLength)
+		"or start the server with a longer context", spec.Label(), longest, s.contextLength)
 }
 
 // CheckStream is the error of a point whose streams the server refuses, though it answers without them.

@@ -135,7 +135,7 @@ func (m *measurement) each(job *load.Job) error {
 	m.sent.add(job, r)
 	m.addLag(job.Ready, job.Result.Sent)
 	if job.SessionOver {
-		m.t.Progress.Over.Add(1)
+		m.t.Progress.over.Add(1)
 	}
 	return m.collect(r)
 }

@@ -107,8 +107,8 @@ func (h habit) check(t *testing.T) {
 	if closes := strings.Contains(s.Info.Connections, "one per request"); closes != h.fake.closesStreams {
 		t.Errorf("connections: %s", s.Info.Connections)
 	}
-	if s.Info.Model != "m" || s.ContextLength != 2048 {
-		t.Errorf("model %q of %d tokens", s.Info.Model, s.ContextLength)
+	if s.Info.Model != "m" || s.contextLength != 2048 {
+		t.Errorf("model %q of %d tokens", s.Info.Model, s.contextLength)
 	}
 	if h.fake.mute || h.fake.constant {
 		return

@@ -18,7 +18,7 @@ import (
 // Progress is the state of a running row, for a display. Read is safe at any time.
 type Progress struct {
 	Sent, Done, Failed atomic.Int64
-	Sessions, Over     atomic.Int64 // conversations and agent runs that have begun; that have ended
+	sessions, over     atomic.Int64 // conversations and agent runs that have begun; that have ended
 	Tokens             atomic.Int64 // output tokens of the requests that have ended
 
 	// Set before the row begins; nil: not used.
@@ -90,7 +90,7 @@ func (p *Progress) Snapshot() Snapshot {
 	p.mu.Unlock()
 	r.Phase, r.Sent, r.Done = phases[p.phase.Load()], int(p.Sent.Load()), int(p.Done.Load())
 	r.Failed, r.Tokens = int(p.Failed.Load()), int(p.Tokens.Load())
-	r.Sessions, r.Over = int(p.Sessions.Load()), int(p.Over.Load())
+	r.Sessions, r.Over = int(p.sessions.Load()), int(p.over.Load())
 	r.FirstToken, r.TPOT, r.ITL, r.Lag = p.firstToken.read(), p.tpot.read(), p.itl.read(), p.lag.read()
 	r.InFlight = max(0, r.Sent-r.Done)
 	if n := p.inFlight.Load(); n != nil { // records come after the workers' counts
@@ -119,7 +119,7 @@ func (p *Progress) requestSent(job *load.Job) {
 	p.phase.Store(int64(job.Phase))
 	p.Sent.Add(1)
 	if job.Request.InSession() && job.Request.Turn == 0 {
-		p.Sessions.Add(1)
+		p.sessions.Add(1)
 	}
 }
 
@@ -133,7 +133,7 @@ type Counts struct {
 }
 
 func (p *Progress) Counts() Counts {
-	return Counts{p.Sent.Load(), p.Done.Load(), p.Sessions.Load(), p.Over.Load(), p.phase.Load()}
+	return Counts{p.Sent.Load(), p.Done.Load(), p.sessions.Load(), p.over.Load(), p.phase.Load()}
 }
 
 func (p *Progress) Take(workers []Counts) {
@@ -148,8 +148,8 @@ func (p *Progress) Take(workers []Counts) {
 	}
 	p.inFlight.Store(&inFlight)
 	p.Sent.Store(sum.Sent)
-	p.Sessions.Store(sum.Sessions)
-	p.Over.Store(sum.Over)
+	p.sessions.Store(sum.Sessions)
+	p.over.Store(sum.Over)
 	p.phase.Store(sum.Phase)
 }
 

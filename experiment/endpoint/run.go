@@ -33,7 +33,7 @@ type RunConfig struct {
 	// in memory meanwhile; nil: they are kept in memory.
 	Reread     func(each func(*record.Record) error) error
 	SampleFile io.ReadWriteSeeker // an empty file that holds the samples during the row; nil: they are kept in memory
-	Startup    *record.Startup    // of a cold start whose server bench started; nil: the server ran already
+	startup    *record.Startup    // of a cold start whose server bench started; nil: the server ran already
 	Workers    Workers            // that send the load; nil: this process sends it
 	// ServerStart counts the servers of the run, for workers, which reach each anew.
 	ServerStart int
@@ -184,7 +184,7 @@ func (m *measurement) summarize(measured *load.Measured, samples []telemetry.Sam
 	row := m.e.Row
 	row.Epoch, row.Window = measured.Epoch.UTC(), m.windowOf(measured)
 	if m.t.Spec.IsColdStart() {
-		row.ColdStart = &record.ColdStart{IdleS: m.t.Spec.EffectiveLoad().Idle, Server: m.t.Startup}
+		row.ColdStart = &record.ColdStart{IdleS: m.t.Spec.EffectiveLoad().Idle, Server: m.t.startup}
 	}
 	if m.t.Workers == nil {
 		row.ServerLost = m.sent.serverLost()
@@ -214,7 +214,7 @@ func (s *Server) newRow(t *RunConfig, settled *record.Settle, encoders classEnco
 	row := &record.Row{
 		Schema: record.SchemaRow, ID: t.ID, Spec: *t.Spec, Simulated: s.Info.Simulated, StartedAt: time.Now().UTC(),
 		Salt: t.Salt, PromptForm: encoders.promptForm(), Omitted: encoders.omitted(),
-		PromptOverhead: new(encoders.overhead()), Selftest: s.Selftest, Accuracy: s.Accuracy,
+		PromptOverhead: new(encoders.overhead()), Selftest: s.Selftest, Accuracy: s.accuracy,
 	}
 	if t.Workers != nil {
 		row.Selftest = nil // theirs count

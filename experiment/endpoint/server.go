@@ -36,9 +36,9 @@ import (
 type Server struct {
 	Target        experiment.Target
 	Info          record.TargetInfo // its identity, as reported
-	ContextLength int               // context length in tokens; 0: not reported
+	contextLength int               // context length in tokens; 0: not reported
 
-	Accuracy *record.Accuracy // of its answers to questions with known ones; nil: not asked
+	accuracy *record.Accuracy // of its answers to questions with known ones; nil: not asked
 	Selftest *selftest.Result // calibration of this client on this machine; nil: not known
 
 	// Abandoned are requests of earlier rows that this client gave up: since the server was last seen idle, or those

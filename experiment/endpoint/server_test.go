@@ -36,8 +36,8 @@ func TestReachFindsTheModel(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if s.Info.Model != c.model || s.ContextLength != c.maxLen {
-			t.Errorf("%s: model %q of %d tokens", c.name, s.Info.Model, s.ContextLength)
+		if s.Info.Model != c.model || s.contextLength != c.maxLen {
+			t.Errorf("%s: model %q of %d tokens", c.name, s.Info.Model, s.contextLength)
 		}
 		b, err := json.Marshal(s.Info)
 		if listed := strings.Contains(string(b), "models_answer"); err != nil || listed == c.fake.noModel {
@@ -104,11 +104,11 @@ func TestFits(t *testing.T) {
 	if err := s.CheckContext(&spec); err != nil {
 		t.Errorf("a context that is not told: %v", err)
 	}
-	s.ContextLength = 264
+	s.contextLength = 264
 	if err := s.CheckContext(&spec); err != nil {
 		t.Error(err)
 	}
-	s.ContextLength = 263
+	s.contextLength = 263
 	if err := s.CheckContext(&spec); err == nil || !strings.Contains(err.Error(), "A needs up to 264 tokens, the server's context length is 263\nhint: ") {
 		t.Errorf("error %v", err)
 	}

@@ -227,8 +227,3 @@ func (t *Tier) put(hash uint64) {
 		delete(t.places, oldest.Value.(uint64))
 	}
 }
-
-func (t *Tier) Forget() {
-	t.order.Init()
-	clear(t.places)
-}

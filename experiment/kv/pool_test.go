@@ -111,8 +111,8 @@ func TestTier(t *testing.T) {
 	if tier.Match([]uint64{1, 4}) != 2 {
 		t.Error("what was used went")
 	}
-	if tier.Forget(); tier.Match([]uint64{1}) != 0 || tier.Len() != 0 || tier.Capacity() != 2 {
-		t.Error("not empty")
+	if tier.Len() != 2 || tier.Capacity() != 2 {
+		t.Errorf("%d there", tier.Len())
 	}
 }
 

@@ -39,7 +39,7 @@ func (d *driver) pause(freed time.Duration) (time.Duration, bool) {
 		return freed, false
 	}
 	freed += time.Duration(d.Idle)
-	d.Wait(d.dispatchCtx, d.epoch.Add(freed))
+	d.wait(d.dispatchCtx, d.epoch.Add(freed))
 	return freed, true
 }
 

@@ -49,8 +49,8 @@ type driver struct {
 // what is in flight. The error is ctx's, or Each's. A closed loop that counts requests has no end but theirs,
 // and MaxDuration.
 func Run(ctx context.Context, c Config) (Measured, error) {
-	if c.Wait == nil {
-		c.Wait = waitUntil
+	if c.wait == nil {
+		c.wait = waitUntil
 	}
 	d := newDriver(c)
 	var endEncode context.CancelFunc
@@ -121,7 +121,7 @@ func (d *driver) start(ctx context.Context) (err error) {
 		return nil
 	}
 	if d.epoch, err = d.Start(ctx); err == nil {
-		d.Wait(ctx, d.epoch)
+		d.wait(ctx, d.epoch)
 	}
 	return err
 }
@@ -258,7 +258,7 @@ func (d *driver) place(ctx context.Context, how func()) {
 	closes, end := open && d.window.closed, d.window.end
 	d.mu.Unlock()
 	if closes {
-		d.Wait(ctx, d.epoch.Add(end))
+		d.wait(ctx, d.epoch.Add(end))
 		d.windowClosed()
 	}
 }

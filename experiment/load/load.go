@@ -113,7 +113,7 @@ type Config struct {
 	// Drain is how long requests in flight may go on after ctx has ended.
 	Drain time.Duration
 	// Wait sleeps until t or the end of ctx; nil = as precisely as the machine can.
-	Wait func(ctx context.Context, t time.Time)
+	wait func(ctx context.Context, t time.Time)
 }
 
 // Measured is the window that a run had, as offsets from its start.

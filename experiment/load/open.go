@@ -49,7 +49,7 @@ func (d *driver) admit(job *Job) bool {
 	if d.refuses(job) {
 		return false
 	}
-	d.Wait(ctx, d.epoch.Add(job.At))
+	d.wait(ctx, d.epoch.Add(job.At))
 	job.Ready = job.At
 	if d.freeWorkers != nil {
 		select {
@@ -97,7 +97,7 @@ func (d *driver) dispatchConversations() {
 		}
 		d.sessionBegun(&p.request)
 		job := &Job{Request: p.request, At: p.request.At, Ready: p.request.At}
-		d.Wait(d.dispatchCtx, d.epoch.Add(job.At))
+		d.wait(d.dispatchCtx, d.epoch.Add(job.At))
 		d.assignPhase(d.dispatchCtx, job)
 		if d.dispatchCtx.Err() != nil {
 			d.abandon(job)

@@ -134,7 +134,7 @@ func (r *rig) run(ctx context.Context, l workload.Load, w workload.Workload) (Me
 			}
 			return nil
 		},
-		Wait: func(ctx context.Context, t time.Time) { waitTimer(ctx, t) },
+		wait: func(ctx context.Context, t time.Time) { waitTimer(ctx, t) },
 		Ends: r.ends, Decided: r.decided, DecidedDrain: r.drain, Overloaded: r.overload,
 		Share: r.share, Start: r.start, Drained: r.drained, Release: r.release,
 	})

@@ -105,14 +105,14 @@ func (d *driver) arrived(turns int) {
 // when the window closes, since the phase is known then.
 func (d *driver) awaitTurn(job *Job) bool {
 	arrival := d.epoch.Add(job.At)
-	d.Wait(d.windowCtx, arrival)
+	d.wait(d.windowCtx, arrival)
 	if d.dispatchCtx.Err() != nil {
 		return false
 	}
 	d.assignPhase(d.dispatchCtx, job)
 	d.arrived(1)
 	d.donePending()
-	d.Wait(d.dispatchCtx, arrival)
+	d.wait(d.dispatchCtx, arrival)
 	return d.active(job)
 }
 

@@ -44,7 +44,7 @@ func Simulate(c Config, jobs []Job, after func(*Record) (Job, bool), every time.
 		return nil, nil, errors.New("mock: a simulation needs an interval")
 	}
 	for _, j := range jobs {
-		if err := e.Fits(len(j.Prompt) + j.Output); err != nil {
+		if err := e.fits(len(j.Prompt) + j.Output); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -96,7 +96,7 @@ func NewEngine(c Config) (*Engine, error) {
 	return &Engine{s: s, jobs: map[*seq]*Record{}}, nil
 }
 
-func (e *Engine) Fits(tokens int) error {
+func (e *Engine) fits(tokens int) error {
 	if tokens > e.s.cfg.MaxModelLen {
 		return fmt.Errorf("mock: a job of %d tokens does not fit max_model_len = %d", tokens, e.s.cfg.MaxModelLen)
 	}

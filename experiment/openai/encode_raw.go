@@ -103,7 +103,7 @@ func (c *Client) Tokenize(ctx context.Context, e *Encoder, p RawPrompt) (tokens 
 	e = e.forTokenize()
 	p.Fields = slices.DeleteFunc(slices.Clone(p.Fields),
 		func(f RawField) bool { return !slices.Contains(templateFields, f.Name) })
-	status, answer, err := c.Post(ctx, "/tokenize", e.RawBody(nil, p, 0))
+	status, answer, err := c.post(ctx, "/tokenize", e.RawBody(nil, p, 0))
 	var said struct{ Count int }
 	if err != nil || status != 200 || json.Unmarshal(answer, &said) != nil || said.Count <= 0 {
 		return 0, false
@@ -118,7 +118,7 @@ func (c *Client) TokenizeText(ctx context.Context, model, text string) (tokens i
 	if err != nil {
 		return 0, false
 	}
-	status, answer, err := c.Post(ctx, "/tokenize", body)
+	status, answer, err := c.post(ctx, "/tokenize", body)
 	var said struct {
 		Count  int
 		Tokens []json.RawMessage

@@ -16,7 +16,7 @@ type Content struct {
 	Text     json.RawMessage   // a string, or a list of token ids
 	Messages json.RawMessage   // a list of messages
 	Later    []json.RawMessage // strings: what the user says after each answer; nil = nothing
-	Fields   []Field           // request fields, by name
+	fields   []Field           // request fields, by name
 
 	format    string
 	category  string
@@ -94,7 +94,7 @@ func (r record) content() (*Content, error) {
 	if err == nil {
 		err = c.common(r)
 	}
-	slices.SortFunc(c.Fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(c.fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
 	slices.Sort(c.notSent)
 	return c, err
 }
@@ -288,7 +288,7 @@ func (c *Content) common(r record) error {
 				return fmt.Errorf("extra_body has %s, which is a field of the line\nhint: write it beside extra_body",
 					name)
 			}
-			c.Fields = append(c.Fields, Field{name, v})
+			c.fields = append(c.fields, Field{name, v})
 			delete(r, name)
 		}
 	}
@@ -297,7 +297,7 @@ func (c *Content) common(r record) error {
 		case slices.Contains(setByBench, name), name == "n" && string(v) != "1":
 			return reserved(name)
 		case isRequestField[name]:
-			c.Fields = append(c.Fields, Field{name, v})
+			c.fields = append(c.fields, Field{name, v})
 		default:
 			c.notSent = append(c.notSent, name)
 		}

@@ -33,7 +33,7 @@ func (c *Content) mask(s string) string {
 	for _, raw := range slices.Concat([]json.RawMessage{c.Text, c.Messages}, c.Later) {
 		appendTexts(&own, raw)
 	}
-	for _, f := range c.Fields {
+	for _, f := range c.fields {
 		appendTexts(&own, f.Value)
 	}
 	text := own.String()

@@ -99,9 +99,9 @@ type Prompt struct {
 	Number     int    // in the file, from 0
 	Category   string // empty = none
 	MaxTokens  int    // of its line; 0 = the row's output
-	Repeat     int    // how often the plan has drawn it before
+	repeat     int    // how often the plan has drawn it before
 	Turns      int    // of the user, the first included
-	Turn       int    // of them, from 0
+	turn       int    // of them, from 0
 	Bytes      int    // of the first turn as JSON
 	LaterBytes int    // of all later turns
 
@@ -174,7 +174,7 @@ func (s *Sample) Draw(n int) *Prompt {
 		number = s.order[i]
 	}
 	p := s.source.prompt(number)
-	p.Repeat, p.cut = epoch, s.cuts[number]
+	p.repeat, p.cut = epoch, s.cuts[number]
 	return p
 }
 

@@ -242,8 +242,8 @@ func TestSample(t *testing.T) {
 		sample := s.Sample(streams)
 		for i := range n {
 			p := sample.Draw(i)
-			if p.Repeat != i/sample.Len() {
-				t.Errorf("draw %d is repeat %d", i, p.Repeat)
+			if p.repeat != i/sample.Len() {
+				t.Errorf("draw %d is repeat %d", i, p.repeat)
 			}
 			out = append(out, p.Number)
 		}
@@ -442,7 +442,7 @@ func FuzzParse(f *testing.F) {
 		if (c.Text == nil) == (c.Messages == nil) || !json.Valid(c.Bytes(0)) || c.format != formatShareGPT && !bytes.Contains(line, c.Bytes(0)) {
 			t.Errorf("%q", c.Bytes(0))
 		}
-		for _, f := range c.Fields {
+		for _, f := range c.fields {
 			if !bytes.Contains(line, f.Value) {
 				t.Errorf("%s=%s", f.Name, f.Value)
 			}

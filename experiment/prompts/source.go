@@ -125,7 +125,7 @@ func (s *Source) prompt(number int32) *Prompt {
 // Next is the user's next turn in the prompt's conversation.
 func (p *Prompt) Next() *Prompt {
 	next := *p
-	next.Turn++
+	next.turn++
 	next.Hash = ""
 	return &next
 }
@@ -151,8 +151,8 @@ func (p *Prompt) Read() (*Content, error) {
 			return nil, fmt.Errorf("%s: %w", p.Line(), err)
 		}
 	}
-	sum := sha256.Sum256(c.Bytes(p.Turn))
-	p.Hash, p.Expected, p.Fields = hex.EncodeToString(sum[:8]), c.expected, c.Fields
+	sum := sha256.Sum256(c.Bytes(p.turn))
+	p.Hash, p.Expected, p.Fields = hex.EncodeToString(sum[:8]), c.expected, c.fields
 	return c, nil
 }
 

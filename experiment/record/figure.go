@@ -32,7 +32,7 @@ func (r *Row) Figure(key string) (x float64, ok bool) {
 		return known(t.OutputTokensPerSPerGPU)
 	case metric.EnergyPerToken, metric.TokensPerJoule:
 		if r.Energy != nil {
-			return r.Energy.Figure(name), true
+			return r.Energy.figure(name), true
 		}
 	case metric.GoodputRequestsPerS:
 		if g := r.Summary.Goodput; g != nil {
@@ -230,7 +230,7 @@ type Energy struct {
 }
 
 // Figure is the value of EnergyPerToken or TokensPerJoule.
-func (e *Energy) Figure(name string) float64 {
+func (e *Energy) figure(name string) float64 {
 	if name == metric.EnergyPerToken {
 		return e.PerToken
 	}

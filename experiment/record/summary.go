@@ -110,15 +110,15 @@ type Lengths struct {
 // Mode is how a row sent its requests, where that decides what its figures mean.
 type Mode struct {
 	Streams bool // answers come token by token
-	Closed  bool // a closed loop: no queue without a bound
+	closed  bool // a closed loop: no queue without a bound
 }
 
 // ModeOf is how a row sends its requests.
-func ModeOf(s *experiment.Spec) Mode { return Mode{Streams: s.Streams(), Closed: s.Closed()} }
+func ModeOf(s *experiment.Spec) Mode { return Mode{Streams: s.Streams(), closed: s.Closed()} }
 
 // Bounded reports whether no queue without a bound is part of a latency.
 func (m Mode) Bounded(latency string) bool {
-	return m.Closed || metric.ByName(latency).Span == metric.BetweenTokens
+	return m.closed || metric.ByName(latency).Span == metric.BetweenTokens
 }
 
 func Summarize(records []*Record, w Window, mode Mode, each []experiment.Limit, gpus int) Summary {

@@ -7,7 +7,7 @@ import (
 
 // Correct reports whether a text is one of the expected answers: the whole text, its last line without "Answer:" or
 // "####", or its last \boxed{}. Case, outer white space and Markdown, and a final mark do not count.
-func Correct(text string, expected []string) bool {
+func correct(text string, expected []string) bool {
 	candidates := []string{plain(text), lastLine(text)}
 	if box, ok := boxed(text); ok {
 		candidates = append(candidates, plain(box))

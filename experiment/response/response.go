@@ -57,7 +57,7 @@ func Check(a *Answer, e *Expectation, expected []string) Verdict {
 		v.Valid, v.Reason = new(reason == ""), reason
 	}
 	if len(expected) > 0 {
-		v.Correct = new(!a.Cut && Correct(a.Content, expected))
+		v.Correct = new(!a.Cut && correct(a.Content, expected))
 	}
 	return v
 }

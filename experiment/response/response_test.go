@@ -191,14 +191,14 @@ func TestCorrect(t *testing.T) {
 		{"forty-two", true}, {"Forty-Two!", true}, {`\boxed{41} \boxed{42}`, true},
 		{"", false}, {"142", false}, {"42 apples", false}, {"It is 42", false}, {"42\n43", false}, {`\boxed{42`, false}, {"-42", false},
 	} {
-		if got := Correct(c.text, []string{"42", "forty-two"}); got != c.want {
+		if got := correct(c.text, []string{"42", "forty-two"}); got != c.want {
 			t.Errorf("%q: %v", c.text, got)
 		}
 	}
 	if v := Check(&Answer{Content: "Paris."}, nil, []string{"paris"}); v.Valid != nil || v.Correct == nil || !*v.Correct {
 		t.Errorf("%+v", v)
 	}
-	if Correct("anything", []string{}) || Correct("", nil) {
+	if correct("anything", []string{}) || correct("", nil) {
 		t.Error("correct without expected answers")
 	}
 }

@@ -21,7 +21,7 @@ const (
 type UnknownError struct {
 	What string   // model, device
 	Name string   // as requested
-	Near []string // IDs of similar entries, the most similar first; may be empty
+	near []string // IDs of similar entries, the most similar first; may be empty
 	File string   // file to add an entry to
 	Many bool     // the name is ambiguous: Near are its entries
 }
@@ -29,11 +29,11 @@ type UnknownError struct {
 func (e *UnknownError) Error() string {
 	if e.Many {
 		return fmt.Sprintf("%s %q is ambiguous: %s (write one of them in full)", e.What, e.Name,
-			strings.Join(e.Near, ", "))
+			strings.Join(e.near, ", "))
 	}
 	near := ""
-	if len(e.Near) > 0 {
-		near = " (similar: " + strings.Join(e.Near, ", ") + ")"
+	if len(e.near) > 0 {
+		near = " (similar: " + strings.Join(e.near, ", ") + ")"
 	}
 	return fmt.Sprintf("unknown %s %q%s: add an entry to %s", e.What, e.Name, near, e.File)
 }
@@ -156,7 +156,7 @@ func find[T any, E entry[T]](what, file, name string, table []T) (T, error) {
 		for i := range table {
 			if n := E(&table[i]).names(); n.has(func(known string) bool { return key(known) == key(want) }) {
 				found = append(found, i)
-				unknown.Near = append(unknown.Near, n.id)
+				unknown.near = append(unknown.near, n.id)
 			}
 		}
 		if len(found) == 1 {
@@ -177,7 +177,7 @@ func find[T any, E entry[T]](what, file, name string, table []T) (T, error) {
 	if best >= 0 {
 		return table[best], nil
 	}
-	unknown.Near = near[T, E](want, table)
+	unknown.near = near[T, E](want, table)
 	return none, unknown
 }
 

@@ -30,19 +30,19 @@ func TestFindNamesNearOnesAndTheFile(t *testing.T) {
 	models := table(t)
 	_, err := models.Find("org/Llama-3.1-8B-Instruct-AWQ")
 	var unknown *UnknownError
-	if !errors.As(err, &unknown) || len(unknown.Near) == 0 || unknown.Near[0] != "meta-llama/Llama-3.1-8B-Instruct" {
+	if !errors.As(err, &unknown) || len(unknown.near) == 0 || unknown.near[0] != "meta-llama/Llama-3.1-8B-Instruct" {
 		t.Errorf("got %v", err)
 	}
 	if !strings.Contains(err.Error(), "add an entry to model_configs.json") {
 		t.Errorf("got %v", err)
 	}
 	for _, name := range []string{"", " ", "/", "zzzzzzzzzzzzzzzzzzzzz"} {
-		if _, err := models.Find(name); !errors.As(err, &unknown) || len(unknown.Near) != 0 {
+		if _, err := models.Find(name); !errors.As(err, &unknown) || len(unknown.near) != 0 {
 			t.Errorf("Find(%q): %v", name, err)
 		}
 	}
 	for part, want := range map[string]string{"rtx": "rtx-", "tpu": "tpu-", "gb": "gb"} {
-		if _, err := BuiltinHardware().Find(part); !errors.As(err, &unknown) || len(unknown.Near) == 0 || !strings.HasPrefix(unknown.Near[0], want) {
+		if _, err := BuiltinHardware().Find(part); !errors.As(err, &unknown) || len(unknown.near) == 0 || !strings.HasPrefix(unknown.near[0], want) {
 			t.Errorf("Find(%q): %v, want a %s first", part, err, want)
 		}
 	}
@@ -62,7 +62,7 @@ func TestFindByFragmentAndAmbiguity(t *testing.T) {
 		}
 	}
 	var unknown *UnknownError
-	if _, err := models.Find("chat"); !errors.As(err, &unknown) || !unknown.Many || len(unknown.Near) != 2 {
+	if _, err := models.Find("chat"); !errors.As(err, &unknown) || !unknown.Many || len(unknown.near) != 2 {
 		t.Errorf("got %v", err)
 	}
 }

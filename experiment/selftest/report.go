@@ -14,7 +14,7 @@ import (
 // Text writes the conclusion of a result and a line for each step, in width columns: 80 suffice. JSON has every figure.
 func Text(w io.Writer, r *Result, width int) error {
 	var b strings.Builder
-	b.WriteString(r.Conclusion())
+	b.WriteString(r.conclusion())
 	m := r.Machine
 	if others := r.maxOtherCores(); others > noteworthyShare*float64(m.Cores) {
 		fmt.Fprintf(&b, "note: other processes used up to %s of %d cores: repeat on an idle machine\n",
@@ -38,7 +38,7 @@ func (r *Result) maxOtherCores() float64 {
 	return most
 }
 
-func (r *Result) Conclusion() string {
+func (r *Result) conclusion() string {
 	v := r.Calibration
 	received := "calibrated up to " + v.Load.String()
 	if v.Load == (Load{}) {

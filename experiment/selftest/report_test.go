@@ -70,7 +70,7 @@ func TestConclusionOfNothing(t *testing.T) {
 		"sent on time: in no step\n  limited by burst 1: lag p99 5.00 ms (limit 1.00 ms)\n"
 	r := &Result{LimitUs: LimitUs, Steps: []Measured{made(Burst, 1, Load{1, 96, 1}, bad, good, bad)}}
 	r.Calibration = Calibrate(r.Steps)
-	if diff := cmp.Diff(want, r.Conclusion()); diff != "" {
+	if diff := cmp.Diff(want, r.conclusion()); diff != "" {
 		t.Error(diff)
 	}
 }

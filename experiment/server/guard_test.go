@@ -102,7 +102,7 @@ func TestStaleServer(t *testing.T) {
 	defer l.Close()
 	err = Run(t.Context(), c, func(context.Context, Running) error { t.Error("used"); return nil })
 	var stale *StaleError
-	if !errors.As(err, &stale) || stale.Address != l.Addr().String() || !strings.Contains(err.Error(), "\nhint: ") {
+	if !errors.As(err, &stale) || stale.address != l.Addr().String() || !strings.Contains(err.Error(), "\nhint: ") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "guard")); err == nil {

@@ -73,14 +73,14 @@ func clip(line string) string {
 
 type DiedError struct {
 	Status string // for example "exit status 1" or "signal: killed"
-	Cause  string // the line of its output that names the fault; empty: none was found
+	cause  string // the line of its output that names the fault; empty: none was found
 	Output string // its last lines
 
 	Withheld []string // variables of bench's environment that it did not get
 }
 
 func (e *DiedError) Error() string {
-	return "the server exited early (" + e.Status + ")" + outputSuffix(e.Cause, e.Output)
+	return "the server exited early (" + e.Status + ")" + outputSuffix(e.cause, e.Output)
 }
 
 func outputSuffix(cause, output string) string {

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-type StaleError struct{ Address string }
+type StaleError struct{ address string }
 
 func (e *StaleError) Error() string {
 	return fmt.Sprintf("another process listens at %s: it would be measured instead of the server that bench starts\n"+
 		"hint: stop it (ss -ltnp shows its pid), or use another port in [server] command and [target] endpoint",
-		e.Address)
+		e.address)
 }
 
 func (c Config) checkFree(ctx context.Context) error {

@@ -87,7 +87,7 @@ func (c Config) run(ctx context.Context, use func(ctx context.Context, s Running
 		select {
 		case <-p.ended:
 			last, cause := p.lastOutput()
-			cancel(&DiedError{Status: p.cmd.ProcessState.String(), Cause: cause, Output: last, Withheld: p.withheld})
+			cancel(&DiedError{Status: p.cmd.ProcessState.String(), cause: cause, Output: last, Withheld: p.withheld})
 		case <-watching:
 		}
 	}()

@@ -42,7 +42,7 @@ func meanInterval(b *blocks, sorted []float64, d Dependence, confidence float64,
 		return unbounded()
 	}
 	// Further out than 99 % resamples would be too many: the distance grows as of a normal distribution.
-	iv, scale := b.of(d.Block).interval(min(confidence, 0.99), rng), 1.0
+	iv, scale := b.of(d.block).interval(min(confidence, 0.99), rng), 1.0
 	if math.IsInf(iv.Lo, 0) || !(confidence < 1) {
 		return unbounded()
 	}

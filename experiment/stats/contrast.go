@@ -10,7 +10,7 @@ import (
 
 type Contrast struct {
 	Difference float64 // mean of the second set's runs − mean of the first set's
-	SE         float64
+	se         float64
 	DF         float64 // degrees of freedom of SE
 	Spread     float64 // standard deviation of a run's mean; of pairs, of their difference
 	Source     string  // of Spread
@@ -29,7 +29,7 @@ func RepeatsInterval(repeats []Repeat, confidence float64) (mean float64, within
 	} else if inside == 0 {
 		return mean, unbounded()
 	}
-	c.SE = math.Sqrt(variance / float64(len(repeats)))
+	c.se = math.Sqrt(variance / float64(len(repeats)))
 	return mean, c.Interval(confidence)
 }
 
@@ -39,10 +39,10 @@ func (c Contrast) p() float64 {
 		return math.NaN()
 	case c.Difference == 0:
 		return 1
-	case c.SE == 0:
+	case c.se == 0:
 		return 0
 	}
-	return min(1, 2*student(c.DF).Survival(math.Abs(c.Difference)/c.SE))
+	return min(1, 2*student(c.DF).Survival(math.Abs(c.Difference)/c.se))
 }
 
 // PBeyond is the two-sided P of the hypothesis that the difference is at most least, either way: not 0, but small. It
@@ -57,7 +57,7 @@ func student(df float64) distuv.StudentsT { return distuv.StudentsT{Sigma: 1, Nu
 // Interval covers the difference with the given confidence. Without degrees of freedom it takes the variance
 // for known.
 func (c Contrast) Interval(confidence float64) Interval {
-	half := c.SE * quantileOfT(1-(1-confidence)/2, c.DF)
+	half := c.se * quantileOfT(1-(1-confidence)/2, c.DF)
 	if math.IsNaN(half) {
 		return unbounded()
 	}
@@ -78,7 +78,7 @@ func (c Contrast) Detectable(level, power float64) float64 {
 	if c.DF <= 0 {
 		return math.Inf(1)
 	}
-	return (quantileOfT(1-level/2, c.DF) + quantileOfT(power, c.DF)) * c.SE
+	return (quantileOfT(1-level/2, c.DF) + quantileOfT(power, c.DF)) * c.se
 }
 
 const mostRuns = 1000
@@ -87,13 +87,13 @@ const mostRuns = 1000
 // the means of runs have this standard deviation; 0 if it is above mostRuns.
 func RunsFor(difference, spread, level, power float64) int {
 	return leastOf(difference, level, power, func(n int) Contrast {
-		return Contrast{DF: float64(2*n - 2), SE: spread * math.Sqrt(2/float64(n))}
+		return Contrast{DF: float64(2*n - 2), se: spread * math.Sqrt(2/float64(n))}
 	})
 }
 
 func PairsFor(difference, spread, level, power float64) int {
 	return leastOf(difference, level, power, func(n int) Contrast {
-		return Contrast{DF: float64(n - 1), SE: spread / math.Sqrt(float64(n))}
+		return Contrast{DF: float64(n - 1), se: spread / math.Sqrt(float64(n))}
 	})
 }
 

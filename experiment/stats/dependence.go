@@ -15,7 +15,7 @@ import (
 // queue resemble each other, so that n of them carry less information than n independent ones.
 type Dependence struct {
 	Time  float64 // integrated autocorrelation time: number of successive values per independent value; at least 1
-	Block int     // number of successive values that a bootstrap must keep together; at least 1
+	block int     // number of successive values that a bootstrap must keep together; at least 1
 }
 
 const longest = 1 << 15
@@ -72,7 +72,7 @@ func (s *scratch) ofMeans(values []float64, size int, variance float64) Dependen
 		values = blockMeans(values, len(values)/size)
 	}
 	varianceOfMeans, d := s.dependence(values)
-	return Dependence{Time: max(1, float64(size)*varianceOfMeans*d.Time/variance), Block: size * d.Block}
+	return Dependence{Time: max(1, float64(size)*varianceOfMeans*d.Time/variance), block: size * d.block}
 }
 
 // fewestMeans is the smallest number of means that shows a long-run variance.
@@ -108,7 +108,7 @@ func (s *scratch) dependence(values []float64) (variance float64, d Dependence) 
 	// Each autocovariance is too small by about the variance of the mean, as the mean is that of the series.
 	d.Time = max(1, (2*sum/variance-1)/max(0.3, 1-2*float64(lags)/float64(n)))
 	ratio := 2 * moment / (d.Time * variance)
-	d.Block = max(1, int(math.Ceil(math.Cbrt(1.5*ratio*ratio*float64(n)))))
+	d.block = max(1, int(math.Ceil(math.Cbrt(1.5*ratio*ratio*float64(n)))))
 	return variance, d
 }
 

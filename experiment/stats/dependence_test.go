@@ -48,15 +48,15 @@ func TestBlockLength(t *testing.T) {
 	const n, rho = 30_000, 0.5
 	var lengths []float64
 	for range 15 {
-		lengths = append(lengths, float64(DependenceOf(autoregressive(n, rho, rng)).Block))
+		lengths = append(lengths, float64(DependenceOf(autoregressive(n, rho, rng)).block))
 	}
 	slices.Sort(lengths)
 	want := math.Cbrt(1.5 * math.Pow(2*rho/(1-rho*rho), 2) * n)
 	if got := Quantile(lengths, 0.5); math.Abs(got-want) > 0.2*want {
 		t.Errorf("blocks of %v, want %.3g", got, want)
 	}
-	if d := DependenceOf(autoregressive(n, 0, rng)); d.Block > 20 {
-		t.Errorf("blocks of %d for independent values", d.Block)
+	if d := DependenceOf(autoregressive(n, 0, rng)); d.block > 20 {
+		t.Errorf("blocks of %d for independent values", d.block)
 	}
 }
 

@@ -70,7 +70,7 @@ const leastRunDF = 3
 // With too few runs for that, the assumed spread counts: alone, or with what the runs show if that is less.
 func CompareRuns(base, changed, nights [][]Repeat, assumed RunSpread) Contrast {
 	if len(base) == 0 || len(changed) == 0 {
-		return Contrast{P: math.NaN(), SE: math.NaN(), Difference: math.NaN(), Spread: math.NaN()}
+		return Contrast{P: math.NaN(), se: math.NaN(), Difference: math.NaN(), Spread: math.NaN()}
 	}
 	center, calm := byMeans, base
 	if len(nights) == 0 {
@@ -126,11 +126,11 @@ func ComparePairs(base, changed []Repeat) Contrast {
 		inside += (changed[i].Within + base[i].Within) / float64(len(base))
 	}
 	mean, variance := stat.MeanVariance(differences, nil)
-	c := Contrast{Difference: mean, DF: float64(len(base) - 1), Source: SpreadOfPairs, P: math.NaN(), SE: math.NaN(),
+	c := Contrast{Difference: mean, DF: float64(len(base) - 1), Source: SpreadOfPairs, P: math.NaN(), se: math.NaN(),
 		Spread: math.NaN()}
 	if len(base) > 1 {
 		c.Spread = math.Sqrt(max(variance, inside))
-		c.SE = c.Spread / math.Sqrt(float64(len(base)))
+		c.se = c.Spread / math.Sqrt(float64(len(base)))
 		c.P = c.p()
 	}
 	return c
@@ -227,7 +227,7 @@ const scatterLevel = 0.1
 // Estimates of Variance Components", Biometrics Bulletin 2, 1946).
 func (c *Contrast) addNoise(square float64, changed, before [][]Repeat) {
 	own, others := varianceWithin(changed), varianceWithin(before)
-	c.SE = math.Sqrt(square)
+	c.se = math.Sqrt(square)
 	if own.df == 0 || others.df == 0 || !(own.v > others.v) {
 		return
 	}
@@ -244,7 +244,7 @@ func (c *Contrast) addNoise(square float64, changed, before [][]Repeat) {
 	}
 	total := square + added
 	c.DF = total * total / (square*square/max(c.DF, 1) + added*added/own.df)
-	c.SE = math.Sqrt(total)
+	c.se = math.Sqrt(total)
 }
 
 func meanOfRuns(runs [][]Repeat) float64 { return stat.Mean(MeansOfRuns(runs), nil) }

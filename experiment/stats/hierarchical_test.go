@@ -53,7 +53,7 @@ func TestCompareRunsKnown(t *testing.T) {
 
 	one, other := [][]Repeat{repeatsOf(1, 1.01, 0.99, 1, 1)}, [][]Repeat{repeatsOf(1.05, 1.06, 1.04, 1.05, 1.05)}
 	c = CompareRuns(one, other, nil, assumed)
-	near(t, "standard error of single runs", c.SE, 0.02863564212655271, 1e-12)
+	near(t, "standard error of single runs", c.se, 0.02863564212655271, 1e-12)
 	near(t, "p of single runs", c.P, 0.1557284554728045, 1e-9)
 	if c.Source != SpreadAssumed {
 		t.Errorf("spread of %s", c.Source)
@@ -157,7 +157,7 @@ func TestDetectableIsDetected(t *testing.T) {
 	const n, trials = 5, 4000
 	// The standard error is known here, so that the promise is exact but for the t quantiles' approximation
 	// of the noncentral t.
-	size := Contrast{DF: 2*n - 2, SE: math.Sqrt(2.0 / n)}.Detectable(0.05, 0.8)
+	size := Contrast{DF: 2*n - 2, se: math.Sqrt(2.0 / n)}.Detectable(0.05, 0.8)
 	found := 0
 	for range trials {
 		var a, b []float64

@@ -88,7 +88,7 @@ type Pace struct {
 type Step struct {
 	Load           float64
 	Warmup, Window float64 // s
-	Drain          float64 // s, until its last requests have ended; 0 = not known
+	drain          float64 // s, until its last requests have ended; 0 = not known
 }
 
 // Next is the next probe; more is false if the search is over. known is what the probes show together: where it has a
@@ -125,7 +125,7 @@ func (s Search) Next(probes []Probe, pace Pace, known Bracket) (step Step, more 
 		return step, pace.fit(&step, spent)
 	}
 	last := s.Confirming(probes, pace, quoted)
-	cost := last.Warmup + last.Window + last.Drain
+	cost := last.Warmup + last.Window + last.drain
 	const enough = 0.9 // the answer, and with it the cost, moves with each probe
 	if left := pace.Budget - spent; enough*cost <= left {
 		explored := pace
@@ -240,7 +240,7 @@ func (s Search) passed(probes []Probe, load, below float64) bool {
 func (s Search) Confirming(probes []Probe, pace Pace, load float64) Step {
 	const similar = 0.2 // ln of the ratio of two loads that need as many requests
 	stay := stayAt(probes, load)
-	step := Step{Load: load, Warmup: max(pace.Warmup, 3*stay), Window: pace.confirms(stay), Drain: drains * stay}
+	step := Step{Load: load, Warmup: max(pace.Warmup, 3*stay), Window: pace.confirms(stay), drain: drains * stay}
 	for _, p := range probes {
 		// one nearer to the limit needs more
 		if d := math.Log(load / p.Load); p.Need > 0 && d >= -0.03 && d <= similar {
@@ -269,7 +269,7 @@ func (s Search) At(probes []Probe, pace Pace, load float64, verdict bool) (step 
 func (s Search) step(probes []Probe, pace Pace, spent, load float64) Step {
 	const part, fill, long, fewest = 6, 3, 10, 60
 	stay := stayAt(probes, load)
-	return Step{Load: load, Warmup: max(pace.Warmup, fill*stay), Drain: drains * stay,
+	return Step{Load: load, Warmup: max(pace.Warmup, fill*stay), drain: drains * stay,
 		Window: max(pace.Least, spent/part, long*stay, min(fewest/load, pace.Budget/part/2), pace.telling(load))}
 }
 
@@ -293,7 +293,7 @@ func (p Pace) fit(step *Step, spent float64) bool {
 	if p.Most > 0 {
 		step.Window = min(step.Window, p.Most)
 	}
-	left := p.Budget - spent - step.Warmup - step.Drain
+	left := p.Budget - spent - step.Warmup - step.drain
 	if left >= step.Window/2 {
 		step.Window = min(step.Window, left)
 		return true

@@ -39,7 +39,7 @@ func DifferenceOfShares(p Pairs) Contrast {
 	c := p.contrast((floats.Sum(p.B)-floats.Sum(p.A))/n, func(r *redrawn) float64 {
 		return (r.sum(p.B) - r.sum(p.A)) / r.units
 	})
-	c.SE = math.Sqrt(c.SE*c.SE + 1/(n*n))
+	c.se = math.Sqrt(c.se*c.se + 1/(n*n))
 	c.P = c.p()
 	return c
 }
@@ -122,9 +122,9 @@ func (p *Pairs) contrast(difference float64, of func(*redrawn) float64) Contrast
 	}
 	// A block of m has a share of the spread in its own mean.
 	m := df + 1
-	c := Contrast{Difference: difference, SE: stat.StdDev(draws, nil) * math.Sqrt(m/(m-1)), DF: df,
+	c := Contrast{Difference: difference, se: stat.StdDev(draws, nil) * math.Sqrt(m/(m-1)), DF: df,
 		Source: SpreadOfPairs}
-	c.P, c.Spread = c.p(), c.SE*math.Sqrt(float64(len(p.A)))
+	c.P, c.Spread = c.p(), c.se*math.Sqrt(float64(len(p.A)))
 	return c
 }
 
@@ -161,7 +161,7 @@ func effectiveBlocks(clusters [][]int, length int) float64 {
 }
 
 func unknownContrast() Contrast {
-	return Contrast{Difference: math.NaN(), SE: math.NaN(), P: math.NaN(), Spread: math.NaN(), Source: SpreadOfPairs}
+	return Contrast{Difference: math.NaN(), se: math.NaN(), P: math.NaN(), Spread: math.NaN(), Source: SpreadOfPairs}
 }
 
 // PartsOfShare is the number of successive parts of a window that shares and fairness are taken from.
@@ -212,7 +212,7 @@ func FairnessOf(got, asked [][]float64, confidence float64) (f Fairness, ok bool
 	index := func(d float64) float64 { return max(1/n, 1/(1+n*d*d)) }
 	f.Index, f.Within = index(d), Interval{1 / n, 1}
 	if c.DF > 0 {
-		half := c.SE * math.Sqrt((n-1)*distuv.F{D1: n - 1, D2: c.DF}.Quantile(confidence))
+		half := c.se * math.Sqrt((n-1)*distuv.F{D1: n - 1, D2: c.DF}.Quantile(confidence))
 		f.Within = Interval{index(d + half), index(max(0, d-half))}
 	}
 	return f, true

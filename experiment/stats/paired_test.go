@@ -36,7 +36,7 @@ func TestPairsKnown(t *testing.T) {
 		{"shares", func() Contrast { return DifferenceOfShares(shares) }, 0.016666666666666663, 0.06},
 	} {
 		got := x.of()
-		if math.Abs(got.Difference-x.diff) > 1e-12 || got.SE < x.se/2 || got.SE > 2*x.se || got.DF != 5 || got != x.of() {
+		if math.Abs(got.Difference-x.diff) > 1e-12 || got.se < x.se/2 || got.se > 2*x.se || got.DF != 5 || got != x.of() {
 			t.Errorf("%s: %+v, want %v ± about %v", x.name, got, x.diff, x.se)
 		}
 	}
@@ -67,15 +67,15 @@ func TestPairsProperties(t *testing.T) {
 			c := f(p)
 			back := f(Pairs{p.B, p.A, p.Cluster})
 			sameAs(t, name+": exchanged", back.Difference, -c.Difference)
-			sameAs(t, name+": error exchanged", back.SE, c.SE)
+			sameAs(t, name+": error exchanged", back.se, c.se)
 			scaled, renamed := Pairs{A: p.A, Cluster: p.Cluster}, Pairs{A: p.A, B: p.B}
 			for i := range p.B {
 				scaled.B = append(scaled.B, k*p.B[i])
 				renamed.Cluster = append(renamed.Cluster, -3-7*p.Cluster[i])
 			}
 			sameAs(t, name+": scaled", f(scaled).Difference, c.Difference+math.Log(k))
-			sameAs(t, name+": error scaled", f(scaled).SE, c.SE)
-			sameAs(t, name+": renamed", f(renamed).SE, c.SE)
+			sameAs(t, name+": error scaled", f(scaled).se, c.se)
+			sameAs(t, name+": renamed", f(renamed).se, c.se)
 		}
 	})
 }

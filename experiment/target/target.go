@@ -66,7 +66,7 @@ func (t Target) Check(bad func(key, problem, hint string)) {
 		if _, err := BaseURL(t.Endpoint); err != nil {
 			hint := `write it as "http://host:port"`
 			if call := (*CallError)(nil); errors.As(err, &call) {
-				hint = fmt.Sprintf("write it as %q", call.Base)
+				hint = fmt.Sprintf("write it as %q", call.base)
 			}
 			bad("endpoint", err.Error(), hint)
 		}
@@ -252,6 +252,6 @@ func ParseProxy(text string) (*url.URL, error) {
 }
 
 // CallError: the address names one call, with a path below the API's Base.
-type CallError struct{ text, Base string }
+type CallError struct{ text, base string }
 
 func (e *CallError) Error() string { return e.text }

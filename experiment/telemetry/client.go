@@ -87,7 +87,7 @@ func (u *Usage) processor(in []Sample) {
 	u.CPUWait = cpuWait(in)
 	u.MachineBusy = machineBusy(in)
 	waits := mergeHistograms(in)
-	u.SchedP99, u.SchedMax = WaitQuantile(waits, 0.99), WaitQuantile(waits, 1)
+	u.SchedP99, u.SchedMax = waitQuantile(waits, 0.99), waitQuantile(waits, 1)
 }
 
 // longestSteal is nil if no sample reports CPU steal. A break that two samples share is in both.
@@ -166,7 +166,7 @@ func mergeHistograms(in []Sample) [][2]float64 {
 }
 
 // WaitQuantile is the upper edge, in ms, of the bucket with the quantile p of Sample.Sched; nil: no counts.
-func WaitQuantile(buckets [][2]float64, p float64) *float64 {
+func waitQuantile(buckets [][2]float64, p float64) *float64 {
 	var n, sum float64
 	for _, b := range buckets {
 		n += b[1]

@@ -41,11 +41,11 @@ func TestSummarize(t *testing.T) {
 func TestWaitQuantile(t *testing.T) {
 	buckets := [][2]float64{{1, 50}, {2, 49}, {4, 1}}
 	for p, want := range map[float64]float64{0.5: 0.001, 0.51: 0.002, 0.99: 0.002, 0.991: 0.004, 1: 0.004} {
-		if got := WaitQuantile(buckets, p); got == nil || *got != want {
+		if got := waitQuantile(buckets, p); got == nil || *got != want {
 			t.Errorf("%g: %v, want %g", p, got, want)
 		}
 	}
-	if got := WaitQuantile(nil, 0.5); got != nil {
+	if got := waitQuantile(nil, 0.5); got != nil {
 		t.Errorf("of nothing: %g", *got)
 	}
 }

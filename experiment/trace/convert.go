@@ -52,7 +52,7 @@ func (c *converter) convert(w io.Writer, r *Reader, keep func(Entry, int) bool) 
 	if err := write(r, keep); err != nil {
 		return nil, err
 	}
-	c.Counts = r.Counts
+	c.Counts = r.counts
 	if c.Requests == 0 {
 		return nil, r.empty()
 	}

@@ -116,8 +116,8 @@ session 1 at 2s
 			if got := drawn(sessions); got != test.want {
 				t.Errorf("got\n%swant\n%s", got, test.want)
 			}
-			if r.Counts != test.counts {
-				t.Errorf("counts %+v, want %+v", r.Counts, test.counts)
+			if r.counts != test.counts {
+				t.Errorf("counts %+v, want %+v", r.counts, test.counts)
 			}
 		})
 	}
@@ -261,8 +261,8 @@ func TestSessionOptions(t *testing.T) {
 	} {
 		test.o.File = "testdata/" + test.file
 		r, sessions := sessionsOf(t, test.o)
-		if len(sessions) != test.sessions || r.Counts.Filtered != test.filtered {
-			t.Errorf("%+v: %d sessions, %d filtered", test.o, len(sessions), r.Counts.Filtered)
+		if len(sessions) != test.sessions || r.counts.Filtered != test.filtered {
+			t.Errorf("%+v: %d sessions, %d filtered", test.o, len(sessions), r.counts.Filtered)
 		} else if test.check != nil && !test.check(sessions) {
 			t.Errorf("%+v:\n%s", test.o, drawn(sessions))
 		}

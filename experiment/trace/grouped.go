@@ -30,7 +30,7 @@ func (r *Reader) grouped(g grouped, i Info) {
 	if r.Info.Timed {
 		r.src = &ordered{r: r}
 	} else {
-		r.src = &flattened{grouped: g, counts: &r.Counts}
+		r.src = &flattened{grouped: g, counts: &r.counts}
 	}
 }
 
@@ -42,7 +42,7 @@ func (r *Reader) scanned(from scanner) (err error) {
 		}
 		return nil
 	}
-	if r.Info, err = from.scan(add, &r.Counts); err != nil {
+	if r.Info, err = from.scan(add, &r.counts); err != nil {
 		return atLine{from.at(), err}
 	}
 	if err := s.finish(); err != nil {
@@ -114,8 +114,8 @@ func (r *Reader) store() error {
 			return r.malformed(err)
 		}
 		if e.Input == 0 || e.Output == 0 {
-			r.Counts.Read++
-			r.Counts.Empty++
+			r.counts.Read++
+			r.counts.Empty++
 			continue
 		}
 		e.Session = sessions.of(e.Session)
@@ -129,7 +129,7 @@ func (r *Reader) store() error {
 
 func (r *Reader) keptSession() (Session, error) {
 	for r.err == nil {
-		s, err := r.sessions.nextSession(&r.Counts)
+		s, err := r.sessions.nextSession(&r.counts)
 		if err != nil {
 			if r.err = err; err != io.EOF {
 				r.err = r.placed(err, r.sessions.at())
@@ -143,7 +143,7 @@ func (r *Reader) keptSession() (Session, error) {
 			r.err = io.EOF // sessions come in order of their begin
 			break
 		}
-		r.Counts.Read += len(s.Nodes)
+		r.counts.Read += len(s.Nodes)
 		if r.keepSession(&s) {
 			s.Number = r.given
 			r.given++
@@ -159,7 +159,7 @@ func (r *Reader) keepSession(s *Session) bool {
 		keep = keep && r.o.keeps(&s.Nodes[i].Entry)
 	}
 	if !keep {
-		r.Counts.Filtered += len(s.Nodes)
+		r.counts.Filtered += len(s.Nodes)
 		return false
 	}
 	for i := range s.Nodes {
@@ -283,7 +283,7 @@ func (o *ordered) next(e *Entry) error {
 func (r *Reader) storeSessions() error {
 	s := r.newSpill()
 	from := &copied{r.sessions, s, 0}
-	next := func() (Session, error) { return from.nextSession(&r.Counts) }
+	next := func() (Session, error) { return from.nextSession(&r.counts) }
 	if err := each(next, func(Session) error { return nil }); err != nil {
 		return err
 	}
@@ -329,7 +329,7 @@ func (r *Reader) rewind(copies *spill) error {
 	}
 	r.src = &ordered{r: r}
 	r.err, r.given, r.started = nil, 0, false
-	c := &r.Counts // of skipped rows they stay: they are not read again
+	c := &r.counts // of skipped rows they stay: they are not read again
 	c.Filtered, c.CutInput = 0, 0
 	c.Read = c.Other + c.Failed + c.Duplicate + c.Uncounted + c.Empty
 	return r.stored.finish()

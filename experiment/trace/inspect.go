@@ -136,7 +136,7 @@ func (i *inspector) runs(r *Reader, most int) error {
 
 func (i *inspector) report(r *Reader) *Report {
 	out := i.out
-	out.Counts = r.Counts
+	out.Counts = r.counts
 	out.Input, out.Output = i.input.lengths(1), i.output.lengths(1)
 	if r.Info.Timed {
 		out.Arrivals = i.arrive.result()
@@ -148,7 +148,7 @@ func (i *inspector) report(r *Reader) *Report {
 		out.Cache = i.reuse.cache(r.Info.BlockTokens, roundSizes(len(i.reuse.place)))
 	}
 	if i.graphs != nil {
-		out.Sessions = i.graphs.result(r.Info, out.Cache)
+		out.Sessions = i.graphs.result(out.Cache)
 	}
 	out.note(r.o.speed())
 	if rows, ok := r.src.(*jsonl); ok && rows.delta > 0 {

@@ -14,7 +14,7 @@ import (
 // Reader returns the requests of a trace in order. It is not safe for concurrent use.
 type Reader struct {
 	Info   Info
-	Counts Counts // of the rows read so far
+	counts Counts // of the rows read so far
 
 	name     string
 	o        Options
@@ -125,7 +125,7 @@ func (r *Reader) kept() (Entry, error) {
 			r.err = io.EOF // rows after the window are not read
 			break
 		}
-		r.Counts.Read++
+		r.counts.Read++
 		if r.keep(&e) {
 			return e, nil
 		}
@@ -183,10 +183,10 @@ func checkBlocks(e *Entry, size int) error {
 func (r *Reader) keep(e *Entry) bool {
 	switch {
 	case e.Input == 0 || e.Output == 0:
-		r.Counts.Empty++
+		r.counts.Empty++
 		return false
 	case e.At < r.o.Start || !r.o.keeps(e):
-		r.Counts.Filtered++
+		r.counts.Filtered++
 		return false
 	}
 	r.truncate(e)
@@ -198,7 +198,7 @@ func (r *Reader) keep(e *Entry) bool {
 
 func (r *Reader) truncate(e *Entry) {
 	if limit := r.o.CapInput; limit > 0 && e.Input > limit {
-		r.Counts.CutInput++
+		r.counts.CutInput++
 		e.Input = limit
 		if e.Blocks != nil {
 			e.Blocks = e.Blocks[:(limit+r.Info.BlockTokens-1)/r.Info.BlockTokens]

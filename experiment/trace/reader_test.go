@@ -306,8 +306,8 @@ func TestKept(t *testing.T) {
 			for _, e := range all(t, r) {
 				lines = append(lines, e.Line)
 			}
-			if !slices.Equal(lines, c.lines) || r.Counts != c.counts {
-				t.Errorf("lines %v of %+v, want %v of %+v", lines, r.Counts, c.lines, c.counts)
+			if !slices.Equal(lines, c.lines) || r.counts != c.counts {
+				t.Errorf("lines %v of %+v, want %v of %+v", lines, r.counts, c.lines, c.counts)
 			}
 		})
 	}

@@ -81,7 +81,7 @@ func (c *Counts) texts() (parts []string) {
 }
 
 func (r *Reader) empty() error {
-	c := &r.Counts
+	c := &r.counts
 	if c.Read == 0 {
 		return fmt.Errorf("%s has no request\nhint: check that the file is complete; widen start and end", r.name)
 	}

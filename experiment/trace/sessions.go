@@ -118,7 +118,7 @@ func extent(nodes []Node) (depth, width int) {
 	return depth, width
 }
 
-func (g *graphs) result(i Info, c *Cache) *Sessions {
+func (g *graphs) result(c *Cache) *Sessions {
 	if g.count == 0 {
 		return nil
 	}

@@ -89,7 +89,7 @@ type Trial struct {
 type Action struct {
 	Setting int
 	Round   int
-	Audit   bool
+	audit   bool
 	Beat    float64 // goal of the best setting so far; -Inf = none
 	Done    string  // nothing: Certified, BudgetSpent or NothingRuns; empty = run it
 }
@@ -126,7 +126,7 @@ func New(s Space) *Race {
 func (r *Race) Add(t Trial) {
 	asked := r.Next()
 	if t.Round == 0 {
-		if asked.Audit && asked.Setting == t.Setting {
+		if asked.audit && asked.Setting == t.Setting {
 			r.audits[t.Setting] = true
 			seen := t.Log
 			if t.Error == 0 {
@@ -163,7 +163,7 @@ func (r *Race) Next() Action {
 	if r.winner < 0 {
 		setting, audit, more := r.challenger(best, a.Beat)
 		if r.cut = more && !r.affords(); more && !r.cut {
-			a.Setting, a.Audit = setting, audit
+			a.Setting, a.audit = setting, audit
 			return a
 		}
 		if best < 0 {

@@ -124,7 +124,7 @@ func (p *drawn) model(class, i int) string {
 	return a.Names[pick(p.rand(streamModel, uint64(i)), p.adapters[class], len(a.Names))]
 }
 
-func (c *Class) Models() []string {
+func (c *Class) models() []string {
 	switch {
 	case c.Adapters != nil:
 		return c.Adapters.Names
@@ -136,7 +136,7 @@ func (c *Class) Models() []string {
 
 // modelsOrNone has an empty name for the target's model.
 func (c *Class) modelsOrNone() []string {
-	if models := c.Models(); models != nil {
+	if models := c.models(); models != nil {
 		return models
 	}
 	return []string{""}

@@ -17,7 +17,7 @@ type Graph struct {
 	pass      uint64       // times that the trace began anew before
 	size      int          // tokens in a block of the trace
 	gaps      bool         // waits are from the arrival of the last turn that they wait for: the trace has no ends
-	Partial   bool         // it begins at a sampled point of its life
+	partial   bool         // it begins at a sampled point of its life
 }
 
 // Begins lists the turns that a session begins with: those that wait for none, turn 0 first.
@@ -59,7 +59,7 @@ func (r *Request) Agent() int {
 }
 
 // Whole reports whether the session begins with its first request, and not at a sampled point of its life.
-func (r *Request) Whole() bool { return r.Graph == nil || !r.Graph.Partial }
+func (r *Request) Whole() bool { return r.Graph == nil || !r.Graph.partial }
 
 // Later is a later turn of the session that first begins. before is the turn that it continues; nil: none. It is
 // safe for concurrent use.

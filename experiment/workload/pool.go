@@ -45,7 +45,7 @@ func NewPool(blocks, blockTokens int) *Pool {
 // Serve serves a request and returns how many tokens of its prompt were cached: whole blocks, but never the
 // last token, whose output must be computed. The answer's tokens are cached too, except for the last one,
 // which no step has read; a nil answer adds nothing.
-func (p *Pool) Serve(r *Request, answer []Block) (hit int) {
+func (p *Pool) serve(r *Request, answer []Block) (hit int) {
 	tokens, common := r.Input, r.Input-r.Own
 	for _, b := range answer {
 		tokens += b.Tokens

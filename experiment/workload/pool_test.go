@@ -74,7 +74,7 @@ func TestHitsOfRepeatedPrompts(t *testing.T) {
 				r.Input += 8
 			}
 			tokens := vocabulary.TokenIDs(nil, &r)
-			if hit, want := pool.Serve(&r, nil), other.serve(tokens, nil); hit != want {
+			if hit, want := pool.serve(&r, nil), other.serve(tokens, nil); hit != want {
 				t.Fatalf("hits %d, by the tokens %d", hit, want)
 			}
 		}
@@ -91,7 +91,7 @@ func cycle(t *testing.T, contexts, blocks, capacity int) (hits []int) {
 			r.Blocks = append(r.Blocks, Block{ID: uint64(i%contexts*1000 + b), Tokens: BlockTokens})
 		}
 		r.Blocks = append(r.Blocks, Block{ID: uint64(1e6 + i%contexts), Tokens: 1})
-		hits = append(hits, pool.Serve(&r, nil))
+		hits = append(hits, pool.serve(&r, nil))
 	}
 	return hits[contexts:] // the first round fills it
 }
@@ -124,7 +124,7 @@ func TestPoolRefuses(t *testing.T) {
 	pool := NewPool(3, 16)
 	big := NewPlan(Workload{Input: Fixed(64), Output: Fixed(1)}, 1, "").Next()
 	for range 2 {
-		if hit := pool.Serve(&big, nil); hit != 0 {
+		if hit := pool.serve(&big, nil); hit != 0 {
 			t.Errorf("a prompt larger than the pool hits %d", hit)
 		}
 	}
@@ -134,7 +134,7 @@ func TestPoolRefuses(t *testing.T) {
 func TestOrderOfAll(t *testing.T) {
 	type turn struct{ session, turn int }
 	order := func(w Workload, slots, n int, takes time.Duration) (out []turn) {
-		for r := range NewPlan(w, 1, "").All(slots, takes) {
+		for r := range NewPlan(w, 1, "").all(slots, takes) {
 			if out = append(out, turn{r.Session, r.Turn}); len(out) == n {
 				return out
 			}
@@ -160,7 +160,7 @@ func TestAllIsThePlan(t *testing.T) {
 		w.Rate = rate
 		p := NewPlan(w, 1, "")
 		got := map[int]Request{}
-		for r := range p.All(7, time.Second) {
+		for r := range p.all(7, time.Second) {
 			if got[r.Index] = r; len(got) == 900 {
 				break
 			}

@@ -22,7 +22,7 @@ func TestLongRealPromptIsOneBlock(t *testing.T) {
 	if len(first.Blocks) != 1 || first.Blocks[0].Tokens != first.Input || first.Input < 1000 {
 		t.Errorf("%d tokens in the blocks %v", first.Input, first.Blocks)
 	}
-	if pool := NewPool(0, 1); pool.Serve(&first, nil) != 0 || pool.Serve(&again, nil) != first.Input-1 {
+	if pool := NewPool(0, 1); pool.serve(&first, nil) != 0 || pool.serve(&again, nil) != first.Input-1 {
 		t.Error("the same prompt again is not found whole")
 	}
 }

@@ -58,12 +58,12 @@ func (p *Plan) serve(pool *Pool, r *Request, replica int) (hit int) {
 	c := p.named(r.Class)
 	answer := p.written(r)
 	if (r.Model == "" && c.Endpoint == "" && replica == 0) || len(r.Blocks) == 0 {
-		return pool.Serve(r, answer)
+		return pool.serve(r, answer)
 	}
 	own := *r
 	own.Blocks = append([]Block{}, r.Blocks...)
 	own.Blocks[0].ID = mix(mix(own.Blocks[0].ID, hash64(c.Endpoint+" "+r.Model)), uint64(replica))
-	return pool.Serve(&own, answer)
+	return pool.serve(&own, answer)
 }
 
 func (p *Plan) prime(pool *Pool) {
@@ -82,7 +82,7 @@ func (p *Plan) prime(pool *Pool) {
 func (p *Plan) Serve(pool *Pool, workers int, takes time.Duration) func(yield func(Request, int) bool) {
 	return func(yield func(Request, int) bool) {
 		p.prime(pool)
-		for r := range p.All(workers, takes) {
+		for r := range p.all(workers, takes) {
 			if !yield(r, p.serve(pool, &r, p.Replica(&r))) {
 				return
 			}

@@ -24,12 +24,12 @@ func TestRunsEqualBlocksOfOneToken(t *testing.T) {
 		runs := NewPool(0, 1)
 		n := 0
 		for r := range plan.Priming {
-			if a, b := keys.Serve(&r, plan.Answer(&r)), runs.Serve(&r, plan.Answer(&r)); a != b {
+			if a, b := keys.serve(&r, plan.Answer(&r)), runs.serve(&r, plan.Answer(&r)); a != b {
 				t.Fatalf("priming: %d tokens by runs, %d by keys", b, a)
 			}
 		}
-		for r := range plan.All(2, 0) {
-			if a, b := keys.Serve(&r, plan.Answer(&r)), runs.Serve(&r, plan.Answer(&r)); a != b {
+		for r := range plan.all(2, 0) {
+			if a, b := keys.serve(&r, plan.Answer(&r)), runs.serve(&r, plan.Answer(&r)); a != b {
 				t.Fatalf("request %d of %d tokens: %d by runs, %d by keys", r.Index, r.Input, b, a)
 			}
 			if n++; n == 60 {

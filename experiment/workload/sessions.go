@@ -219,6 +219,6 @@ func (g *Graph) cut(t *Trace, r *rand.Rand) {
 		}
 		kept = append(kept, n)
 	}
-	g.Partial = len(kept) < len(g.nodes)
+	g.partial = len(kept) < len(g.nodes)
 	g.nodes = kept
 }

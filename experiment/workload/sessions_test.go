@@ -35,7 +35,7 @@ func agents(t *testing.T, change func(*Trace)) Workload {
 
 func planned(w Workload, workers int) (all []Request) {
 	p := NewPlan(w, 1, "salt").For(Load{Concurrency: workers})
-	for r := range p.All(workers, time.Second) {
+	for r := range p.all(workers, time.Second) {
 		if all = append(all, r); len(all) == 20 {
 			break
 		}

@@ -56,12 +56,12 @@ func TestTracePlan(t *testing.T) {
 		times = append(times, at)
 	}
 	first := p.Next()
-	ahead := slices.Collect(p.All(0, 0))
+	ahead := slices.Collect(p.all(0, 0))
 	got := append([]Request{first}, rest(p)...)
 	if d := cmp.Diff(got[1:], ahead); d != "" {
 		t.Errorf("looking ahead gives another plan:\n%s", d)
 	}
-	for range p.All(0, 0) {
+	for range p.all(0, 0) {
 		t.Error("something comes behind the end")
 	}
 	if p.Err() != nil || len(got) != 4 {

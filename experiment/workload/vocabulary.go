@@ -79,7 +79,7 @@ const (
 )
 
 // N is the number of images in a prompt; 0 = nil.
-func (im *Images) N() int {
+func (im *Images) n() int {
 	if im == nil {
 		return 0
 	}
@@ -91,12 +91,12 @@ func (r *Request) ImageTokens() int {
 	if r.Images == nil {
 		return 0
 	}
-	return r.Images.N() * r.Images.Tokens
+	return r.Images.n() * r.Images.Tokens
 }
 
 func (r *Request) Pictures() [][]byte {
 	var out [][]byte
-	for k := range r.Images.N() {
+	for k := range r.Images.n() {
 		out = append(out, r.Images.PNG(nil, mix(r.Blocks[0].ID, uint64(k))))
 	}
 	return out

@@ -83,7 +83,7 @@ func (r *reach) able(ctx context.Context, p *Proxy) bool {
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
 	}
-	c, err := dial(ctx, "tcp", HostPort(p.config.To))
+	c, err := dial(ctx, "tcp", hostPort(p.config.To))
 	if r.ok, r.checked = err == nil, time.Now(); r.ok {
 		_ = c.Close()
 	}
@@ -91,7 +91,7 @@ func (r *reach) able(ctx context.Context, p *Proxy) bool {
 }
 
 // HostPort is the address of a URL, whose port can be that of its scheme.
-func HostPort(u *url.URL) string {
+func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 }
 

@@ -133,7 +133,7 @@ func (p *Proxy) refuse(w http.ResponseWriter) {
 	p.counts.refused.Add(1)
 	w.Header().Set("Connection", "close") // the rest of the body is not read
 	problem(w, http.StatusRequestEntityTooLarge, "invalid_request_error", "request_too_large",
-		fmt.Sprintf("bench: the request's body is larger than %g MiB", float64(p.config.MaxBody)/(1<<20)))
+		fmt.Sprintf("bench: the request's body is larger than %g MiB", float64(p.config.maxBody)/(1<<20)))
 }
 
 // loops reports whether a request has passed here before (RFC 9110, section 7.6.3).

@@ -132,7 +132,7 @@ func TestMixed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stream := words(10)
 		to, _ := url.Parse("http://b/v1")
-		r := newRig(t, Config{MaxBody: 10_000, Shadow: &ShadowConfig{To: to, Share: 0.5}}, func(w http.ResponseWriter, q *http.Request) {
+		r := newRig(t, Config{maxBody: 10_000, Shadow: &ShadowConfig{To: to, Share: 0.5}}, func(w http.ResponseWriter, q *http.Request) {
 			switch q.URL.RawQuery {
 			case "down":
 				panic(http.ErrAbortHandler)

@@ -35,8 +35,8 @@ type Config struct {
 	Dial          Dial                        // nil = TCP
 	Shadow        *ShadowConfig               // a candidate that gets copies; nil = none
 	SessionHeader string                      // request header that names a conversation; empty = none
-	MaxBody       int64                       // largest body of a request, bytes; 0 = 64 MiB
-	MaxCopies     int64                       // memory for copies of bodies, bytes; 0 = 256 MiB
+	maxBody       int64                       // largest body of a request, bytes; 0 = 64 MiB
+	maxCopies     int64                       // memory for copies of bodies, bytes; 0 = 256 MiB
 	KeepModels    bool                        // record the names of models, not numbers
 	Started       time.Time                   // origin of the recorded times; zero = the call of New
 	Done          func(x *recording.Exchange) // takes each exchange, from one goroutine; nil = not recorded
@@ -78,10 +78,10 @@ func New(c Config) (*Proxy, error) {
 	case c.To.User != nil:
 		return nil, errors.New("the server's address has user info: callers send their own keys, which pass")
 	}
-	c.MaxBody = cmp.Or(c.MaxBody, defaultMaxBody)
-	c.MaxCopies = cmp.Or(c.MaxCopies, defaultMaxCopies)
+	c.maxBody = cmp.Or(c.maxBody, defaultMaxBody)
+	c.maxCopies = cmp.Or(c.maxCopies, defaultMaxCopies)
 	c.Started = cmp.Or(c.Started, time.Now())
-	p := &Proxy{config: c, transport: newTransport(c), observers: newObservers(), copies: budget{left: c.MaxCopies}}
+	p := &Proxy{config: c, transport: newTransport(c), observers: newObservers(), copies: budget{left: c.maxCopies}}
 	p.via = "1.1 bench-" + rand.Text()
 	p.reverse = &httputil.ReverseProxy{
 		Rewrite:        p.rewrite,
@@ -139,14 +139,14 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, u *url.URL, x *exchange) {
-	if r.ContentLength > p.config.MaxBody {
+	if r.ContentLength > p.config.maxBody {
 		p.refuse(w)
 		if x != nil {
 			x.refused = true
 		}
 		return
 	}
-	body := &body{ReadCloser: r.Body, url: u, left: p.config.MaxBody, length: r.ContentLength, x: x}
+	body := &body{ReadCloser: r.Body, url: u, left: p.config.maxBody, length: r.ContentLength, x: x}
 	ctx := context.WithValue(r.Context(), passing{}, body)
 	if x != nil {
 		ctx = x.trace(ctx)

@@ -240,7 +240,7 @@ func TestServerDown(t *testing.T) {
 
 func TestMaxBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, Config{MaxBody: 1 << 20}, words(1))
+		r := newRig(t, Config{maxBody: 1 << 20}, words(1))
 		for _, length := range []int64{2 << 20, -1} {
 			q, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://p/v1/completions", strings.NewReader(strings.Repeat("x", 2<<20)))
 			q.ContentLength = length

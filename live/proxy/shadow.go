@@ -20,10 +20,10 @@ type ShadowConfig struct {
 	Share float64  // of the conversations, 0 to 1
 	Key   string   // API key in place of the caller's secrets, which stay here; empty = the caller's go. Never stored
 
-	Timeout     time.Duration // of a copy, from its sending to its answer's end; 0 = 10 minutes
-	Concurrency int           // copies in flight at once, others wait in the queue; 0 = 256
-	QueueCopies int           // copies that wait; 0 = 1024. More are dropped
-	QueueBytes  int64         // bodies of waiting and sent copies together; 0 = 256 MiB
+	timeout     time.Duration // of a copy, from its sending to its answer's end; 0 = 10 minutes
+	concurrency int           // copies in flight at once, others wait in the queue; 0 = 256
+	queueCopies int           // copies that wait; 0 = 1024. More are dropped
+	queueBytes  int64         // bodies of waiting and sent copies together; 0 = 256 MiB
 }
 
 // shadow copies requests of whole conversations to the candidate. Nothing in it waits for the candidate: a copy that
@@ -56,10 +56,10 @@ type shadow struct {
 // newShadow prepares copying and sends nothing. transport is for the candidate alone, of the kind that the primary has,
 // with a MaxResponseHeaderBytes of maxCandidateHeader; the times of results count from started.
 func newShadow(c ShadowConfig, transport http.RoundTripper, started time.Time) *shadow {
-	c.Timeout = cmp.Or(c.Timeout, 10*time.Minute)
-	c.Concurrency = cmp.Or(c.Concurrency, 256)
-	c.QueueCopies = cmp.Or(c.QueueCopies, 1024)
-	c.QueueBytes = cmp.Or(c.QueueBytes, 256<<20)
+	c.timeout = cmp.Or(c.timeout, 10*time.Minute)
+	c.concurrency = cmp.Or(c.concurrency, 256)
+	c.queueCopies = cmp.Or(c.queueCopies, 1024)
+	c.queueBytes = cmp.Or(c.queueBytes, 256<<20)
 	return &shadow{config: c, transport: transport, started: started, seed: maphash.MakeSeed(),
 		observers: newObservers(), flying: map[*copied]context.CancelCauseFunc{}, rules: newStopRules()}
 }
@@ -117,7 +117,7 @@ func (s *shadow) offer(o original) (taken *copied) {
 		case o.turn.atServer:
 			of.lost = true
 			s.copies.Stateful++
-		case o.body == nil || s.bytes+size > s.config.QueueBytes || len(s.waiting) >= s.config.QueueCopies:
+		case o.body == nil || s.bytes+size > s.config.queueBytes || len(s.waiting) >= s.config.queueCopies:
 			of.lost = true
 			s.copies.Dropped++
 		default:
@@ -160,7 +160,7 @@ func (s *shadow) dismiss(c *copied) {
 }
 
 func (s *shadow) sendWaiting() {
-	for len(s.waiting) > 0 && len(s.flying) < s.config.Concurrency {
+	for len(s.waiting) > 0 && len(s.flying) < s.config.concurrency {
 		c := s.waiting[0]
 		s.waiting = slices.Delete(s.waiting, 0, 1)
 		ctx, cancel := context.WithCancelCause(context.Background())

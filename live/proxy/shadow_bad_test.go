@@ -61,7 +61,7 @@ func TestShadowBadCandidates(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				x := newCandidate(t, ShadowConfig{Timeout: time.Minute, Concurrency: 4, QueueCopies: 8, QueueBytes: 400_000}, c.handle)
+				x := newCandidate(t, ShadowConfig{timeout: time.Minute, concurrency: 4, queueCopies: 8, queueBytes: 400_000}, c.handle)
 				switch {
 				case c.killed:
 					x.pipes.Close()

@@ -91,7 +91,7 @@ func TestShadowLeavesPrimaryAlone(t *testing.T) {
 		}, 0, stoppedErrors},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			all, counts := conversationsOf(t, &ShadowConfig{To: &url.URL{Scheme: "http", Host: "b"}, Share: 1, Timeout: time.Minute}, n, c.handle)
+			all, counts := conversationsOf(t, &ShadowConfig{To: &url.URL{Scheme: "http", Host: "b"}, Share: 1, timeout: time.Minute}, n, c.handle)
 			if got, want := timesOf(all), timesOf(alone); got != want {
 				t.Errorf("the primary's times are\n%s\nwant\n%s", got, want)
 			}

@@ -27,7 +27,7 @@ func (m measurement) failed() bool {
 }
 
 func (s *shadow) measure(ctx context.Context, c *copied) measurement {
-	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.config.timeout)
 	defer cancel()
 	r := &openai.Result{}
 	x := s.observers[c.api].Begin(s.started, r)

@@ -28,7 +28,7 @@ func TestShadowStops(t *testing.T) {
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				x := newCandidate(t, ShadowConfig{Concurrency: 1}, stream)
+				x := newCandidate(t, ShadowConfig{concurrency: 1}, stream)
 				x.offer("u 1")
 				x.offer("u 2")
 				time.Sleep(1500 * time.Millisecond)

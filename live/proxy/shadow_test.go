@@ -164,7 +164,7 @@ func TestShadowCopies(t *testing.T) {
 // TestShadowWholeConversations checks which turns are copied.
 func TestShadowWholeConversations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		x := newCandidate(t, ShadowConfig{Concurrency: 1, QueueCopies: 1}, stream)
+		x := newCandidate(t, ShadowConfig{concurrency: 1, queueCopies: 1}, stream)
 		x.offer("u late", "a x", "u 2") // its first turn was not seen
 		x.check("a late one", `sent 0 dropped 0 stateful 0 stopped "" queue 0`)
 		x.offer("u 1")
@@ -215,7 +215,7 @@ func TestShadowShare(t *testing.T) {
 
 func TestShadowCallerLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		x := newCandidate(t, ShadowConfig{Concurrency: 1}, stream)
+		x := newCandidate(t, ShadowConfig{concurrency: 1}, stream)
 		first, second := x.offer("u 1"), x.offer("u 2")
 		time.Sleep(1500 * time.Millisecond)
 		second.callerLeft()

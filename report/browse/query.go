@@ -19,7 +19,7 @@ type Query struct {
 	Text     string // words, all of which the run's line contains, in any case
 
 	Sort string   // key of a column, - before it: descending; empty: by start, descending
-	Page int      // from 0
+	page int      // from 0
 	Runs []string // selected, by directory
 }
 
@@ -47,7 +47,7 @@ func parseQuery(v url.Values) (Query, error) {
 		return Query{}, fmt.Errorf("sort=%q: no column has this name", q.Sort)
 	}
 	if text := v.Get("page"); text != "" {
-		if _, err := fmt.Sscanf(text, "%d", &q.Page); err != nil || q.Page < 0 || fmt.Sprint(q.Page) != text {
+		if _, err := fmt.Sscanf(text, "%d", &q.page); err != nil || q.page < 0 || fmt.Sprint(q.page) != text {
 			return Query{}, fmt.Errorf("page=%q is not a number ≥ 0", text)
 		}
 	}
@@ -66,8 +66,8 @@ func (q Query) Encode() string {
 			v.Set(key, *value)
 		}
 	}
-	if q.Page > 0 {
-		v.Set("page", fmt.Sprint(q.Page))
+	if q.page > 0 {
+		v.Set("page", fmt.Sprint(q.page))
 	}
 	if len(q.Runs) > 0 {
 		v["run"] = q.Runs

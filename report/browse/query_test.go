@@ -146,7 +146,7 @@ func TestTablePages(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for p := range 3 {
-		v := newTable(NewServer(nil).shell, "results", Query{Page: p, Runs: []string{nights[0].Dir}}, nights)
+		v := newTable(NewServer(nil).shell, "results", Query{page: p, Runs: []string{nights[0].Dir}}, nights)
 		for _, r := range v.Runs {
 			seen[r.Dir] = true
 		}
@@ -157,7 +157,7 @@ func TestTablePages(t *testing.T) {
 	if len(seen) != len(nights) {
 		t.Errorf("%d of %d runs", len(seen), len(nights))
 	}
-	if v := newTable(NewServer(nil).shell, "results", Query{Page: 99}, nights); len(v.Runs) > 0 || v.Previous == "" {
+	if v := newTable(NewServer(nil).shell, "results", Query{page: 99}, nights); len(v.Runs) > 0 || v.Previous == "" {
 		t.Error("a page after the last one has no way back")
 	}
 }

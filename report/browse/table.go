@@ -76,9 +76,9 @@ func newTable(shell page.Shell, dir string, q Query, nights []compare.Night) tab
 	v := tableView{Shell: shell, Dir: dir, Query: q, Choices: choices(q, nights), Heads: heads(q), Total: len(nights)}
 	picked := q.pick(nights)
 	v.Shown = fmt.Sprintf("%s of %s", unit.Count(len(picked)), unit.Plural(len(nights), "run"))
-	from := min(q.Page*perPage, len(picked))
+	from := min(q.page*perPage, len(picked))
 	shown := picked[from:min(from+perPage, len(picked))]
-	v.Previous, v.Next = q.otherPage(q.Page > 0, -1), q.otherPage(from+len(shown) < len(picked), 1)
+	v.Previous, v.Next = q.otherPage(q.page > 0, -1), q.otherPage(from+len(shown) < len(picked), 1)
 	there := map[string]bool{}
 	for i := range shown {
 		there[shown[i].Dir] = true
@@ -100,7 +100,7 @@ func (q Query) otherPage(exists bool, step int) string {
 	if !exists {
 		return ""
 	}
-	q.Page += step
+	q.page += step
 	return "./?" + q.Encode()
 }
 
@@ -132,7 +132,7 @@ func heads(q Query) []headView {
 	for _, c := range columns {
 		h := headView{Head: c.head, Unit: c.unit, Num: c.number != nil && c.key != "trust"}
 		to := q
-		to.Sort, to.Page = c.key, 0
+		to.Sort, to.page = c.key, 0
 		if c.key == key {
 			h.Sort = map[bool]string{true: "descending", false: "ascending"}[down]
 			if !down {

@@ -31,7 +31,7 @@ type Base struct {
 	Name    string
 	Runs    []Run // in order of time
 	Nights  []Run // with those before them, in order of time: they show the spread, and changes over several nights
-	LeftOut []LeftOut
+	leftOut []LeftOut
 	New     *NewBase // no earlier run is comparable; nil: one is
 
 	none  string       // why no comparable run is good; empty: one is, or none is comparable
@@ -130,7 +130,7 @@ func (b *Base) choose(all []earlierRun, n int) {
 		}
 		switch {
 		case why != "" && len(b.Runs) < n:
-			b.LeftOut = append(b.LeftOut, LeftOut{Run: e.name, Why: why})
+			b.leftOut = append(b.leftOut, LeftOut{Run: e.name, Why: why})
 		case why != "" || len(b.Nights) >= mostNights:
 		case len(b.Runs) < n:
 			b.Runs, b.Nights = append(b.Runs, e.run), append(b.Nights, e.run)
@@ -151,17 +151,17 @@ func (b *Base) explain(all []earlierRun, changed Run) {
 	}
 	switch {
 	case len(changed.Rows) == 0:
-		b.none, b.LeftOut = "no row of new finished", nil
+		b.none, b.leftOut = "no row of new finished", nil
 	case comparable:
-		b.none = "no earlier run is good: " + b.LeftOut[0].Run + ": " + b.LeftOut[0].Why
-		if more := len(b.LeftOut) - 1; more > 0 {
+		b.none = "no earlier run is good: " + b.leftOut[0].Run + ": " + b.leftOut[0].Why
+		if more := len(b.leftOut) - 1; more > 0 {
 			b.none += fmt.Sprintf("; and %s more", unit.Count(more))
 		}
-		b.LeftOut = b.LeftOut[:min(len(b.LeftOut), mostListed)]
+		b.leftOut = b.leftOut[:min(len(b.leftOut), mostListed)]
 	case unread != "":
 		b.none = "an earlier run cannot be read: " + unread
 	default:
-		b.New, b.LeftOut = cmp.Or(first, &NewBase{Changed: []Difference{}}), nil
+		b.New, b.leftOut = cmp.Or(first, &NewBase{Changed: []Difference{}}), nil
 	}
 }
 
@@ -204,14 +204,14 @@ func (b *Base) Compare(changed Run, o Options) (*Comparison, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.LeftOut = slices.Concat(b.LeftOut, c.LeftOut)
+	c.LeftOut = slices.Concat(b.leftOut, c.LeftOut)
 	c.addHistory(append(slices.Clone(b.Nights), changed), b.gates, o.Gate)
 	return c, nil
 }
 
 func (b *Base) without(changed Side, o Options) (*Comparison, error) {
 	c := newComparison(Side{Name: b.Name}, changed, o)
-	c.LeftOut, c.NewBase, c.NoBase = b.LeftOut, b.New, b.none
+	c.LeftOut, c.NewBase, c.NoBase = b.leftOut, b.New, b.none
 	switch {
 	case len(o.Gate.Thresholds) == 0:
 	case b.New != nil:

@@ -83,7 +83,7 @@ func TestChooseBase(t *testing.T) {
 		t.Errorf("base %s, nights %s", names(b.Runs), names(b.Nights))
 	}
 	want := []LeftOut{{Run: "18", Why: "reading 18: no JSON"}, {Run: "17", Why: "model qwen (new: llama)"}}
-	if diff := cmp.Diff(want, b.LeftOut); diff != "" {
+	if diff := cmp.Diff(want, b.leftOut); diff != "" {
 		t.Error(diff)
 	}
 	// An allowed difference is none.
@@ -124,7 +124,7 @@ func TestNewBase(t *testing.T) {
 			got = b.New.Reason()
 		}
 		if got != x.want {
-			t.Errorf("%s: %q, %+v", x.name, got, b.LeftOut)
+			t.Errorf("%s: %q, %+v", x.name, got, b.leftOut)
 		}
 		c, err := b.Compare(runOf(20, 3, x.changed), o)
 		if err != nil || (c.NewBase != nil) != (x.want != "") || x.want != "" && !c.Gate.Passes {
@@ -328,8 +328,8 @@ func TestAcceptedRun(t *testing.T) {
 	candidates := []Candidate{gated(19, fail("17")), gated(18, fail("12")), gated(17, GateRecord{Verdict: stats.Pass, Accepted: true}),
 		gated(16, fail("12")), gated(12, GateRecord{Verdict: stats.Pass})}
 	b := ChooseBase(runOf(20, 3, nil), candidates, 5, nil)
-	if names(b.Runs) != "17 18 19" || len(b.LeftOut) != 0 {
-		t.Errorf("base %s, left out %+v", names(b.Runs), b.LeftOut)
+	if names(b.Runs) != "17 18 19" || len(b.leftOut) != 0 {
+		t.Errorf("base %s, left out %+v", names(b.Runs), b.leftOut)
 	}
 	if r := known(b.gates, a, false); r == nil || r.Since != "x" || len(b.gates) != 2 {
 		t.Errorf("known %+v of %d gates", r, len(b.gates))

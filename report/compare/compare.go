@@ -219,7 +219,7 @@ func Compare(base, changed Side, o Options) (*Comparison, error) {
 			c.WithoutRecords = append(c.WithoutRecords, p.unread)
 		}
 	}
-	c.setVerdicts(o)
+	c.setVerdicts()
 	if len(o.Gate.Thresholds) > 0 {
 		c.Gate = c.outcome(o)
 	}
@@ -275,7 +275,7 @@ func newPoint(p pair, refused bool, o Options) Point {
 }
 
 // setVerdicts counts the gated figures first, as they share the risk of a false alarm.
-func (c *Comparison) setVerdicts(o Options) {
+func (c *Comparison) setVerdicts() {
 	c.each(func(m *Metric) {
 		if m.Threshold != nil && m.refused == "" {
 			c.Family++

@@ -162,7 +162,8 @@ func (m *Metric) Describe() string {
 			s += fmt.Sprintf(", needs %s to detect a change this large", m.Needed(m.NeedForChange, " per side"))
 		}
 		if m.NeedRuns > 0 {
-			s += fmt.Sprintf(", needs %s to detect %s", m.Needed(m.NeedRuns, " per side"), unit.Exactly(m.Margin, "share"))
+			s += fmt.Sprintf(", needs %s to detect %s", m.Needed(m.NeedRuns, " per side"),
+				unit.Exactly(m.Margin, "share"))
 		}
 		return s
 	case m.Verdict == NoChange:

@@ -43,7 +43,7 @@ func judged(t *testing.T, defect string, load Load, only ...string) (card *Card)
 		var err error
 		card, err = Run(t.Context(), Config{Command: command, Requests: load.Requests, Rate: load.Rate,
 			Arrival: load.Arrival, Only: only, Out: t.TempDir(), Drive: y.drive,
-			Listen: func() (net.Listener, error) {
+			listen: func() (net.Listener, error) {
 				y.pipes = fixture.NewPipes()
 				return y.pipes, nil
 			}})

@@ -40,7 +40,7 @@ type Config struct {
 	Drive func(ctx context.Context, command []string, dir string) error
 	Begun func(name, trait string, i, n int) // nil: not called
 	// for a bubble of synctest; nil: loopback
-	Listen func() (net.Listener, error)
+	listen func() (net.Listener, error)
 }
 
 type trait struct {
@@ -172,7 +172,7 @@ func ends(failure error) string {
 
 // drive serves one round, and returns what the server did, the delays of the machine, and the load generator's failure.
 func (c *Config) drive(ctx context.Context, t trait, dir string) (served mock.Truth, ticks []tick, failure, err error) {
-	config := mock.Config{Model: model, Faults: t.faults, Timers: c.Listen != nil}
+	config := mock.Config{Model: model, Faults: t.faults, Timers: c.listen != nil}
 	if t.name != "cache" {
 		config.TTFT, config.ITL = ttft, itl
 	}
@@ -180,7 +180,7 @@ func (c *Config) drive(ctx context.Context, t trait, dir string) (served mock.Tr
 	if err != nil {
 		return served, nil, nil, err
 	}
-	listen := c.Listen
+	listen := c.listen
 	if listen == nil {
 		listen = func() (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") }
 	}

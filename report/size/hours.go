@@ -47,7 +47,7 @@ func (q *Question) day(k *known) *Day {
 		most = max(most, need[i])
 	}
 	d := &Day{Hours: len(q.Hours), StartUp: q.StartUp.Seconds(), Target: target}
-	each := float64(k.c.GPUs) / 60
+	each := float64(k.c.gpus) / 60
 	most = max(most, needs(q.Rate)) // the highest hour's own
 	d.Fixed = Fleet{Most: most, GPUHours: each * float64(most*minutes)}
 	d.Perfect.Most = most
@@ -56,7 +56,7 @@ func (q *Question) day(k *known) *Day {
 	}
 	d.Policy = follow(need, want, int(math.Ceil(q.StartUp.Minutes())), idleMinutes)
 	d.Policy.GPUHours *= each
-	if usd := k.c.GPUHourUSD; usd != nil {
+	if usd := k.c.gpuHourUSD; usd != nil {
 		for _, f := range []*Fleet{&d.Fixed, &d.Perfect, &d.Policy} {
 			f.USD = new(*usd * f.GPUHours)
 		}

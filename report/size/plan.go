@@ -98,7 +98,7 @@ func (p *Plan) order() float64 {
 }
 
 func (q *Question) plan(c *Candidate) Plan {
-	p := Plan{Name: c.Name, GPUsEach: c.GPUs, Basis: c.Basis, Refused: c.Refused}
+	p := Plan{Name: c.Name, GPUsEach: c.gpus, Basis: c.basis, Refused: c.refused}
 	if p.Refused != "" {
 		return p
 	}
@@ -138,8 +138,8 @@ func (q *Question) plan(c *Candidate) Plan {
 		}
 		p.LimitedBy = q.limitedBy(c, each, p.Replicas.Best)
 	}
-	if c.GPUHourUSD != nil {
-		hour := *c.GPUHourUSD * float64(p.gpus(p.Replicas).Best)
+	if c.gpuHourUSD != nil {
+		hour := *c.gpuHourUSD * float64(p.gpus(p.Replicas).Best)
 		p.USDPerMonth = new(hour * hoursOfMonth)
 		p.USDPerMillion = new(1e6 * hour / (3600 * q.Rate * q.Traffic.Output))
 	}

@@ -59,7 +59,7 @@ func (s *Server) Recorded(row *record.Row, records []*record.Record) error {
 	if err != nil {
 		return fmt.Errorf("no twin: %w", err)
 	}
-	s.Spec, s.Limits, s.Traffic = row.Spec, s.twin.Limits(), s.twin.Traffic()
+	s.spec, s.Limits, s.Traffic = row.Spec, s.twin.Limits(), s.twin.Traffic()
 	s.Rate = float64(len(records)) / max(1, secondsBetween(records[0], records[len(records)-1]))
 	s.Hours = hourly(records)
 	return nil

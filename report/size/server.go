@@ -20,7 +20,7 @@ import (
 type Server struct {
 	Question
 	Name   string // of the traffic
-	Spec   experiment.Spec
+	spec   experiment.Spec
 	Target experiment.Target
 
 	twin   *series.Twin
@@ -39,7 +39,7 @@ func OfRow(s *experiment.Spec, t experiment.Target) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{Question: Question{Traffic: traffic, Limits: limits}, Name: s.Name, Spec: *s, Target: t}, nil
+	return &Server{Question: Question{Traffic: traffic, Limits: limits}, Name: s.Name, spec: *s, Target: t}, nil
 }
 
 // OfRun is the server of a run or a recording, by its first row of several loads; name is that of a row, empty = any.
@@ -65,7 +65,7 @@ func OfRun(run *report.Run, name string) (*Server, error) {
 			without = cmp.Or(without, fmt.Errorf("%s: no twin: %w", curve.Label(), err))
 			continue
 		}
-		s.twin, s.Spec, s.Name = fitted, curve.Points[0].Rows[0].Spec, curve.Label()+" of "+run.Dir
+		s.twin, s.spec, s.Name = fitted, curve.Points[0].Rows[0].Spec, curve.Label()+" of "+run.Dir
 		s.Limits, s.Traffic = fitted.Limits(), fitted.Traffic()
 		return s, nil
 	}
@@ -75,7 +75,7 @@ func OfRun(run *report.Run, name string) (*Server, error) {
 // From lets the twin of another serve the traffic.
 func (s *Server) From(measured *Server) error {
 	s.twin, s.Target, s.other, s.predicted = measured.twin, measured.Target, &s.Traffic, measured.predicted
-	return s.twin.Limit(&s.Spec)
+	return s.twin.Limit(&s.spec)
 }
 
 // Hardware is what to compare; its zero values are the measured ones.
@@ -127,8 +127,8 @@ func (s *Server) Candidates(h Hardware, models roofline.Models, devices roofline
 			if s.twin != nil && gpus == own.GPUs && h.Precision == "" && (device == own.Hardware || from != nil &&
 				sameDevice(devices, device, from.Device.ID)) {
 				c := OfTwin(s.twin, s.other, from, s.distrust())
-				c.Name, c.GPUs = cmp.Or(serverName(own.Hardware, gpus), "the measured server"), gpus
-				c.GPUHourUSD = h.Price(own.Hardware)
+				c.Name, c.gpus = cmp.Or(serverName(own.Hardware, gpus), "the measured server"), gpus
+				c.gpuHourUSD = h.Price(own.Hardware)
 				out = append(out, c)
 				continue
 			}
@@ -152,7 +152,7 @@ func (s *Server) Candidates(h Hardware, models roofline.Models, devices roofline
 				}
 			}
 			c := OfRoofline(Setups{From: from, To: to}, fitted, s.Traffic, s.Limits)
-			c.Name, c.GPUHourUSD = serverName(to.Device.ID, gpus), h.Price(to.Device.ID)
+			c.Name, c.gpuHourUSD = serverName(to.Device.ID, gpus), h.Price(to.Device.ID)
 			out = append(out, c)
 		}
 	}
@@ -193,7 +193,7 @@ func serverName(device string, gpus int) string {
 func (s *Server) Size(candidates []Candidate) *Result {
 	r := &Result{Schema: Schema, Traffic: s.Name, Rate: s.Rate, Prompt: s.Traffic.Prompt, Output: s.Traffic.Output,
 		Router: s.Router, Backtest: s.tested, Predicted: s.predicted, Plans: Make(&s.Question, candidates)}
-	for _, l := range s.Spec.SLO.Limits {
+	for _, l := range s.spec.SLO.Limits {
 		name := verdict.TextOfLimit(l.Key, "", l.Value, l.Unit)
 		if slices.ContainsFunc(s.Limits, func(x twin.Limit) bool { return x.Metric == l.Metric }) {
 			r.SLO = append(r.SLO, name)

@@ -40,10 +40,10 @@ const (
 // Candidate is a server that the fleet could consist of.
 type Candidate struct {
 	Name       string // h200-sxm × 2
-	GPUs       int    // of a replica
-	GPUHourUSD *float64
-	Basis      Basis
-	Refused    string // why it carries nothing; empty: it may carry something
+	gpus       int    // of a replica
+	gpuHourUSD *float64
+	basis      Basis
+	refused    string // why it carries nothing; empty: it may carry something
 
 	capacity func(f twin.Fleet, e end) (float64, error)
 	reason   func() string // why capacity is a bound alone; nil = it is none
@@ -64,7 +64,7 @@ const (
 func OfTwin(t *series.Twin, other *series.Traffic, on *roofline.Setup, distrust string) Candidate {
 	known := map[int]capacity{}
 	bound := ""
-	c := Candidate{Basis: Measured, model: t.Model(), setup: on, reason: func() string { return bound }}
+	c := Candidate{basis: Measured, model: t.Model(), setup: on, reason: func() string { return bound }}
 	c.capacity = func(f twin.Fleet, e end) (float64, error) {
 		if on != nil {
 			f.CacheTokens = on.CapacityTokens()
@@ -110,17 +110,17 @@ type Setups struct {
 // OfRoofline is a server on hardware that was not measured: the twin of another, if there is one, with its step times
 // changed by the ratio of the rooflines. requests are sent to a single replica.
 func OfRoofline(s Setups, t *series.Twin, traffic series.Traffic, limits []twin.Limit) Candidate {
-	c := Candidate{Basis: Roofline, GPUs: max(1, s.To.GPUs), setup: &s.To}
+	c := Candidate{basis: Roofline, gpus: max(1, s.To.GPUs), setup: &s.To}
 	room := s.To.Capacity(traffic.Prompt + traffic.Output/2)
 	if room.MemoryGB > 0 && room.Sequences == 0 {
-		c.Refused = fmt.Sprintf("memory: weights of %.0f GB and one request do not fit into %.0f GB", room.WeightsGB,
+		c.refused = fmt.Sprintf("memory: weights of %.0f GB and one request do not fit into %.0f GB", room.WeightsGB,
 			room.MemoryGB)
 		return c
 	}
 	const sequences, stepTokens = 256, 8192 // vLLM's defaults on such hardware
 	slow, fast := 1.0, 1.0
 	if t != nil {
-		c.Basis, c.model = Scaled, t.Model()
+		c.basis, c.model = Scaled, t.Model()
 		apart := acrossDevices
 		if s.From.Device.ID == s.To.Device.ID {
 			apart = acrossGPUs

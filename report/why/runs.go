@@ -42,8 +42,8 @@ func Of(a, b *report.Run, asked func(point string) bool) *Result {
 			r.LeftOut = append(r.LeftOut, fmt.Sprintf("%s: only in %s", name, a.Dir))
 			continue
 		}
-		x, errA := SideOf(&mine, a.Manifest.Slots(), a.Requests)
-		y, errB := SideOf(other, b.Manifest.Slots(), b.Requests)
+		x, errA := sideOf(&mine, a.Manifest.Slots(), a.Requests)
+		y, errB := sideOf(other, b.Manifest.Slots(), b.Requests)
 		for _, err := range []error{errA, errB} {
 			if err != nil {
 				r.LeftOut = append(r.LeftOut, fmt.Sprintf("%s: no twin: %v", name, err))

@@ -290,7 +290,7 @@ func (f *Figure) scale() {
 	c.Share, c.Low, c.High = math.Expm1(c.Share), math.Expm1(c.Low), math.Expm1(c.High)
 }
 
-func SideOf(s *series.Series, slots int, read series.Requests) (*Side, error) {
+func sideOf(s *series.Series, slots int, read series.Requests) (*Side, error) {
 	fitted, err := series.FitServer(s.Rows(), slots, read, nil)
 	if err != nil {
 		return nil, err

@@ -137,7 +137,7 @@ type Remaining struct {
 	Variant   string        // of the server that runs
 	Start     time.Duration // from the latest server's start to its first row; 0 = none yet
 
-	Budget time.Duration // of the run; 0 = none
+	budget time.Duration // of the run; 0 = none
 
 	starts    bool // bench starts a server where the variant changes
 	durations *durations
@@ -150,9 +150,9 @@ type Task struct {
 
 // NewRemaining has all rows of the matrix that match a glob of only; none = all.
 func NewRemaining(m *matrix.Matrix, only []string) *Remaining {
-	r := &Remaining{Budget: time.Duration(m.Budget), starts: m.Server.Runs(), durations: newDurations(m)}
+	r := &Remaining{budget: time.Duration(m.Budget), starts: m.Server.Runs(), durations: newDurations(m)}
 	if m.Tune != nil { // which of the rows run is not known
-		r.Searching, r.Budget = true, time.Duration(m.Tune.Budget)
+		r.Searching, r.budget = true, time.Duration(m.Tune.Budget)
 		return r
 	}
 	for i := range m.Points {
@@ -221,9 +221,9 @@ func (r *Remaining) Left() Span {
 
 // Within is a time left in a run that took so long so far: a budget ends it, and uses what the rows leave.
 func (r *Remaining) Within(left Span, took time.Duration) Span {
-	if r.Budget == 0 {
+	if r.budget == 0 {
 		return left
 	}
-	most := max(0, r.Budget-took)
+	most := max(0, r.budget-took)
 	return Span{Least: min(left.Least, most), Most: most}
 }

@@ -77,27 +77,27 @@ func (s *Sweep) apply(e sweep.Event, now time.Time, width int) []string {
 func (s *Sweep) frame(r endpoint.Snapshot, at Moment) []string {
 	lines := []string{""}
 	put := func(format string, args ...any) {
-		lines = append(lines, text.Ellipsis(text.Escape(fmt.Sprintf(format, args...)), at.Width))
+		lines = append(lines, text.Ellipsis(text.Escape(fmt.Sprintf(format, args...)), at.width))
 	}
 	st := &s.status
-	ahead := st.leftText(r, at.Now)
-	if at.Interrupted {
+	ahead := st.leftText(r, at.now)
+	if at.interrupted {
 		ahead = "interrupted: waiting for requests in flight; finished rows are kept"
 	}
 	where := fmt.Sprintf("  %d of %s done  %s  %s", st.done, unit.Plural(st.total, "row"),
-		bar(float64(st.done)/float64(max(1, st.total)), at.Width/5), ahead)
+		bar(float64(st.done)/float64(max(1, st.total)), at.width/5), ahead)
 	// the time left is never cut
-	put("%s%s", text.Shorten(s.matrix, max(narrowestName, at.Width-text.Width(where))), where)
+	put("%s%s", text.Shorten(s.matrix, max(narrowestName, at.width-text.Width(where))), where)
 	switch {
 	case st.server != nil:
-		put("   %s: %s", startText(st.server), unit.Clock(at.Now.Sub(st.since)))
+		put("   %s: %s", startText(st.server), unit.Clock(at.now.Sub(st.since)))
 		if line := lastLine(st.server); line != "" {
 			put("   log: %s", line)
 		}
 	case st.row != nil:
 		s.current(put, r, at)
 	}
-	s.coming(put, at.Width, at.Height-1-len(lines))
+	s.coming(put, at.width, at.Height-1-len(lines))
 	return lines[:max(0, min(len(lines), at.Height-1))]
 }
 
@@ -111,19 +111,19 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment
 	number := len(fmt.Sprint(s.status.total))
 	once := *spec
 	once.Repeats = 0 // the repeat follows in words
-	put("%*d  %s%s", number, row.Index, title(&once, at.Width-6-len(repeat)), repeat)
+	put("%*d  %s%s", number, row.Index, title(&once, at.width-6-len(repeat)), repeat)
 	if r.Counting > 0 {
 		put("   counting   the server has counted the tokens of %s", unit.Plural(r.Counting, "prompt"))
 	}
 	if r.Settling > 0 {
-		put("   settling   %s: %s", settlingText(r.Settling), unit.Clock(at.Now.Sub(s.status.since)))
+		put("   settling   %s: %s", settlingText(r.Settling), unit.Clock(at.now.Sub(s.status.since)))
 		return
 	}
 	if r.Begun.IsZero() {
-		put("   preparing  connections and prefixes: %s", unit.Clock(at.Now.Sub(s.status.since)))
+		put("   preparing  connections and prefixes: %s", unit.Clock(at.now.Sub(s.status.since)))
 		return
 	}
-	elapsed := at.Now.Sub(r.Begun)
+	elapsed := at.now.Sub(r.Begun)
 	expected, known := spec.ExpectedDuration()
 	ended, total := r.Done, spec.Warmup.Requests // of the phase
 	if r.Phase != record.PhaseWarmup {
@@ -136,11 +136,11 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment
 		put("   %-9s  %s of %s: draining", phase, unit.Clock(elapsed), unit.Clock(expected))
 	case known:
 		put("   %-9s  %s of %s  %s  %s left", phase, unit.Clock(elapsed), unit.Clock(expected),
-			bar(elapsed.Seconds()/expected.Seconds(), at.Width/5), unit.Clock(expected-elapsed))
+			bar(elapsed.Seconds()/expected.Seconds(), at.width/5), unit.Clock(expected-elapsed))
 	case total > 0:
 		put("   %-9s  %s, %s of %s requests  %s  %s left", phase, unit.Clock(elapsed), unit.Count(ended),
 			unit.Count(total),
-			bar(float64(ended)/float64(total), at.Width/5), s.status.remaining.RowLeft(spec, r, at.Now))
+			bar(float64(ended)/float64(total), at.width/5), s.status.remaining.RowLeft(spec, r, at.now))
 	default:
 		put("   %-9s  %s", phase, unit.Clock(elapsed))
 	}
@@ -156,7 +156,7 @@ func (s *Sweep) current(put func(string, ...any), r endpoint.Snapshot, at Moment
 	} else {
 		put("   E2E        %s", glance(r.FirstToken))
 	}
-	put("   output     %s", s.pace.add(at.Now, r))
+	put("   output     %s", s.pace.add(at.now, r))
 	put("   lag        %s", glance(r.Lag))
 }
 

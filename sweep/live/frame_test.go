@@ -73,7 +73,7 @@ func TestFrames(t *testing.T) {
 	now := time.Now()
 	for _, size := range []struct{ width, height int }{{80, 24}, {160, 50}, {40, 9}} {
 		s, r, stay := busy(now, size.width-1)
-		frame := s.frame(r, Moment{Now: now, Width: size.width - 1, Height: size.height})
+		frame := s.frame(r, Moment{now: now, width: size.width - 1, Height: size.height})
 		got := strings.Join(stay, "\n") + "\n" + strings.Join(frame, "\n") + "\n"
 		file := filepath.Join("testdata", fmt.Sprintf("%dx%d.txt", size.width, size.height))
 		if *update {
@@ -105,7 +105,7 @@ func TestFrameFits(t *testing.T) {
 		case 2:
 			s.status.row = nil
 		}
-		frame := s.frame(r, Moment{Now: now, Width: width - 1, Height: height})
+		frame := s.frame(r, Moment{now: now, width: width - 1, Height: height})
 		if len(frame) > height-1 {
 			t.Fatalf("%d lines of %d", len(frame), height)
 		}
@@ -181,7 +181,7 @@ func TestLongMatrixName(t *testing.T) {
 	for _, width := range []int{80, 100, 160} {
 		s, r, _ := busy(now, width)
 		s.matrix = "a-matrix-with-a-rather-long-name-that-somebody-chose-日本語"
-		line := s.frame(r, Moment{Now: now, Width: width, Height: 24})[1]
+		line := s.frame(r, Moment{now: now, width: width, Height: 24})[1]
 		if !strings.HasSuffix(line, " left") || text.Width(line) > width || !strings.HasPrefix(line, "a-mat") {
 			t.Errorf("%d columns: %q", width, line)
 		}
@@ -192,7 +192,7 @@ func TestLongMatrixName(t *testing.T) {
 func TestFrameCountsSessions(t *testing.T) {
 	now := time.Now()
 	s, r, _ := busy(now, 100)
-	frame := func() string { return strings.Join(s.frame(r, Moment{Now: now, Width: 100, Height: 40}), "\n") }
+	frame := func() string { return strings.Join(s.frame(r, Moment{now: now, width: 100, Height: 40}), "\n") }
 	if strings.Contains(frame(), "sessions") {
 		t.Error("sessions of a row without them")
 	}

@@ -121,7 +121,7 @@ func (t *Tiling) draw(m Moment) (lines []string) {
 		t.since, t.last, t.lastEnd = r.Begun, r.Begun, r.Begun
 	}
 	if t.over = !r.Ended.IsZero(); t.over {
-		m.Now = r.Ended
+		m.now = r.Ended
 	}
 	count := tiersOf(r)
 	if t.first.zero() {
@@ -130,22 +130,22 @@ func (t *Tiling) draw(m Moment) (lines []string) {
 	if phase := t.phaseText(r, m); phase != t.phase && phase != "" {
 		t.phase, lines = phase, append(lines, phase)
 	}
-	shown := shownColumns(cmp.Or(m.Width, narrow), count.known)
+	shown := shownColumns(cmp.Or(m.width, narrow), count.known)
 	if t.headingDue(len(shown)) {
 		lines = append(lines, heading(shown)...)
 	}
 	line := t.interval(r, m, count)
 	lines = append(lines, lineOf(shown, line.text))
 	if line.done == 0 && r.InFlight > 0 {
-		lines = append(lines, fmt.Sprintf("no request finished for %.0f s", m.Now.Sub(t.lastEnd).Seconds()))
+		lines = append(lines, fmt.Sprintf("no request finished for %.0f s", m.now.Sub(t.lastEnd).Seconds()))
 	}
 	if t.over {
-		whole := interval{tally: t.all, seconds: m.Now.Sub(t.since).Seconds(), received: t.before, label: "all",
+		whole := interval{tally: t.all, seconds: m.now.Sub(t.since).Seconds(), received: t.before, label: "all",
 			inFlight: none, ended: t.all.done, failures: t.all.failed, tiers: count.rates(t.first)}
-		lines = append(lines, fmt.Sprintf("mean of %s, warm-up included:", clockText(m.Now.Sub(t.since))),
+		lines = append(lines, fmt.Sprintf("mean of %s, warm-up included:", clockText(m.now.Sub(t.since))),
 			lineOf(shown, whole.text))
 	}
-	return clipped(lines, m.Width)
+	return clipped(lines, m.width)
 }
 
 func (t *Tiling) interval(r endpoint.Snapshot, m Moment, count tierCount) interval {
@@ -156,12 +156,12 @@ func (t *Tiling) interval(r endpoint.Snapshot, m Moment, count tierCount) interv
 		ended = [2]int{t.all.done, t.all.failed}
 	}
 	line := interval{
-		tally: t.now, seconds: m.Now.Sub(t.last).Seconds(),
+		tally: t.now, seconds: m.now.Sub(t.last).Seconds(),
 		received: tokens{received.prompt - t.before.prompt, received.output - t.before.output},
-		label:    clockText(m.Now.Sub(t.since)), inFlight: unit.Count(r.InFlight),
+		label:    clockText(m.now.Sub(t.since)), inFlight: unit.Count(r.InFlight),
 		ended: ended[0], failures: ended[1], tiers: count.rates(t.tier),
 	}
-	t.now, t.before, t.last, t.tier = tally{}, received, m.Now, count
+	t.now, t.before, t.last, t.tier = tally{}, received, m.now, count
 	return line
 }
 
@@ -170,7 +170,7 @@ func (t *Tiling) phaseText(r endpoint.Snapshot, m Moment) string {
 	switch {
 	case !r.Ended.IsZero():
 		return ""
-	case m.Interrupted:
+	case m.interrupted:
 		return fmt.Sprintf("draining, up to %v; a second Ctrl-C exits at once, without results",
 			time.Duration(t.spec.Grace))
 	case r.Phase == record.PhaseWarmup:

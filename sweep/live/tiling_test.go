@@ -81,7 +81,7 @@ func TestTilingCountsByPhase(t *testing.T) {
 		}
 		l.Stop()
 		for phase, want := range map[string][2]int{record.PhaseWarmup: {6, 3}, record.PhaseWindow: {2, 1}, record.PhaseCooldown: {2, 1}} {
-			line := l.interval(endpoint.Snapshot{Phase: phase}, Moment{Now: time.Now()}, tierCount{})
+			line := l.interval(endpoint.Snapshot{Phase: phase}, Moment{now: time.Now()}, tierCount{})
 			if got := [2]int{line.ended, line.failures}; got != want {
 				t.Errorf("%s: %v, want %v", phase, got, want)
 			}

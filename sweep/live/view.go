@@ -41,9 +41,9 @@ type View struct {
 }
 
 type Moment struct {
-	Now           time.Time
-	Width, Height int  // room for the frame, in columns and lines; 0: no limit
-	Interrupted   bool // the user ended the run
+	now           time.Time
+	width, Height int  // room for the frame, in columns and lines; 0: no limit
+	interrupted   bool // the user ended the run
 }
 
 func (v *View) start() {
@@ -119,10 +119,10 @@ func (v *View) Write(p []byte) (int, error) {
 func (v *View) print(stay ...string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	m := Moment{Now: time.Now(), Interrupted: v.interrupted}
+	m := Moment{now: time.Now(), interrupted: v.interrupted}
 	if v.Size != nil {
 		width, height := v.Size()
-		m.Width, m.Height = width-1, height
+		m.width, m.Height = width-1, height
 	}
 	frame := v.frame(m)
 	switch {

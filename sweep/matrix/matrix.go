@@ -58,7 +58,7 @@ func (m *Matrix) Hash() string {
 }
 
 // Problem is a mistake at a path of the file that was read, such as target.hardware.
-func (m *Matrix) Problem(path, text, hint string) strict.Problem {
+func (m *Matrix) problem(path, text, hint string) strict.Problem {
 	return m.doc.Problem(path, text, hint)
 }
 

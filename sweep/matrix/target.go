@@ -126,12 +126,12 @@ func (m *Matrix) CheckHardware(models roofline.Models, hardware roofline.Hardwar
 		hint := fmt.Sprintf("did you mean %q?", meant)
 		switch {
 		case isOfTable && unknown.Many:
-			problems = append(problems, m.Problem("target."+key, unknown.Error(), "write one of them in full"))
+			problems = append(problems, m.problem("target."+key, unknown.Error(), "write one of them in full"))
 		case slip && isOfTable:
 			hint += " Else add an entry to " + unknown.File
 			fallthrough
 		case slip:
-			problems = append(problems, m.Problem("target."+key, fmt.Sprintf("unknown %s %q", what, value), hint))
+			problems = append(problems, m.problem("target."+key, fmt.Sprintf("unknown %s %q", what, value), hint))
 		case isOfTable:
 			notes = append(notes, fmt.Sprintf("%v; known are %s", err, strings.Join(known, ", ")))
 		default:

@@ -86,10 +86,10 @@ func (b *Bisection) step(ctx context.Context, i int) error {
 	case err == nil:
 		return nil
 	case fatal(err) || i == 0 || i == len(b.Revisions)-1 || len(b.of(i)) > 0:
-		return fmt.Errorf("revision %s: %w", r.Short(), err)
+		return fmt.Errorf("revision %s: %w", r.short(), err)
 	}
 	r.State, r.Reason = PassedOver, reason(err)
-	b.Event(fmt.Sprintf("  %s is passed over: %s", r.Short(), r.Reason))
+	b.Event(fmt.Sprintf("  %s is passed over: %s", r.short(), r.Reason))
 	return nil
 }
 
@@ -105,7 +105,7 @@ func (b *Bisection) attempt(ctx context.Context, i int) error {
 			return err
 		}
 	}
-	b.Event(fmt.Sprintf("run %d: %s", len(b.Runs)+1, b.Revisions[i].Short()))
+	b.Event(fmt.Sprintf("run %d: %s", len(b.Runs)+1, b.Revisions[i].short()))
 	return b.run(ctx, i)
 }
 
@@ -154,7 +154,7 @@ func (b *Bisection) build(ctx context.Context, i int) error {
 		return fmt.Errorf("making the log of a build: %w", err)
 	}
 	defer log.Close()
-	b.Event(fmt.Sprintf("building %s (log: %s)", r.Short(), log.Name()))
+	b.Event(fmt.Sprintf("building %s (log: %s)", r.short(), log.Name()))
 	c := b.Server
 	c.Dir, c.Log = b.Repo, log
 	for _, word := range b.Command {

@@ -186,8 +186,8 @@ git checkout -q main && git merge -q --no-edit side && git tag main # git warns 
 	if got := strings.Join(subjects, ", "); err != nil || got != "step 1, step 2, step 3, step 4, Merge branch 'side'" {
 		t.Errorf("%v: %s", err, got)
 	}
-	if len(list[0].Short()) != 9 {
-		t.Errorf("%q is short", list[0].Short())
+	if len(list[0].short()) != 9 {
+		t.Errorf("%q is short", list[0].short())
 	}
 	for _, pair := range [][2]string{{"v4", "v1"}, {"side", "v4"}, {"none", "main"}, {"main", "main"}} {
 		if _, err := FromGit(t.Context(), repo, pair[0], pair[1]); err == nil {

@@ -39,7 +39,7 @@ func (r *Result) lines() (lines []string) {
 		for _, x := range r.Revisions {
 			first := func(c Changed) bool { return slices.Contains(c.FirstBad, x.Name) }
 			if x.Subject != "" && slices.ContainsFunc(a.Changes, first) {
-				lines = append(lines, x.Short()+": "+x.Subject)
+				lines = append(lines, x.short()+": "+x.Subject)
 			}
 		}
 	case len(a.Candidates) == 0:
@@ -64,7 +64,7 @@ func (r *Result) lines() (lines []string) {
 	var out []string
 	for _, x := range r.Revisions {
 		if x.State == PassedOver {
-			out = append(out, fmt.Sprintf("%s (%s)", x.Short(), x.Reason))
+			out = append(out, fmt.Sprintf("%s (%s)", x.short(), x.Reason))
 		}
 	}
 	if len(out) > 0 {
@@ -90,7 +90,7 @@ func (r *Result) change(c *Changed) string {
 
 func (r *Result) shorts(names []string) (out []string) {
 	for _, name := range names {
-		out = append(out, (&Revision{Name: name}).Short())
+		out = append(out, (&Revision{Name: name}).short())
 	}
 	return out
 }
@@ -129,7 +129,7 @@ func (b *Bisection) progress() string {
 	}
 	within := known.Within(b.Confidence)
 	if len(within) == 1 {
-		return out + "; the first bad one is likely " + b.Revisions[within[0]].Short()
+		return out + "; the first bad one is likely " + b.Revisions[within[0]].short()
 	}
 	return out + "; the first bad one is one of " + unit.Plural(len(within), "revision")
 }

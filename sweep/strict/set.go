@@ -68,7 +68,7 @@ func (d *Document) set(a *argument) (*Document, *Problem) {
 	for _, e := range s.edits {
 		pieces = slices.Concat(cut(pieces, 0, e.from), e.by, cut(pieces, e.to, math.MaxInt))
 	}
-	edited := &Document{File: d.File, pieces: pieces}
+	edited := &Document{file: d.file, pieces: pieces}
 	for _, p := range pieces {
 		edited.Text += p.text
 	}
@@ -76,7 +76,7 @@ func (d *Document) set(a *argument) (*Document, *Problem) {
 	edited.places = places.root
 	fits := len(edited.Text) <= maxSize && places.tooDeep < 0
 	if !fits || edited.decode() != nil || !reflect.DeepEqual(edited.Root, want) {
-		text := fmt.Sprintf("--set cannot write this key into %s as it stands", d.File)
+		text := fmt.Sprintf("--set cannot write this key into %s as it stands", d.file)
 		return nil, a.badPart(len(a.path)-1, text, "write it in the file")
 	}
 	return edited, nil
@@ -138,7 +138,7 @@ func (s *setter) walk(n *node, v any, i int, within place) *Problem {
 		table[key.key] = s.a.value
 		return nil
 	case last:
-		return s.a.badPart(i, fmt.Sprintf("%s has lines of its own in %s", key.key, s.d.File),
+		return s.a.badPart(i, fmt.Sprintf("%s has lines of its own in %s", key.key, s.d.file),
 			"set its keys one by one: "+s.a.upTo(i+1)+".key=value")
 	}
 	return s.walk(next, table[key.key], i+1, place{within.table, within.prefix + quote(key.key) + "."})

@@ -41,7 +41,7 @@ func (d *Document) origin(at int) (s *source, from, size int) {
 		}
 		return p.from, p.at + max(0, min(at, len(p.text))), -1
 	}
-	return newSource(d.File, d.Text, false), at, -1
+	return newSource(d.file, d.Text, false), at, -1
 }
 
 // problemAt makes a problem that underlines size bytes from an offset of the text, where they were written.

@@ -33,7 +33,7 @@ const (
 // A path names a place in the tree, such as row[2].prefix.tokens. Keys in it are written as by [quote]. The
 // empty path is the whole file.
 type Document struct {
-	File string // as given to Parse, for messages
+	file string // as given to Parse, for messages
 	Text string // without its byte order mark
 	// values are string, int64, float64, bool, time.Time, map[string]any, []any and []map[string]any ([[…]])
 	Root map[string]any
@@ -49,7 +49,7 @@ func Parse(file string, text []byte) (*Document, error) {
 		return nil, Problems{{File: file, Len: 1, Text: fmt.Sprintf("the file is larger than %d MiB", maxSize>>20),
 			Hint: "split it into several files"}}
 	}
-	d := &Document{File: file, Text: strings.TrimPrefix(string(text), mark)}
+	d := &Document{file: file, Text: strings.TrimPrefix(string(text), mark)}
 	d.pieces = []piece{{text: d.Text, from: newSource(file, d.Text, false)}}
 	if at := strayBytes(d.Text); at >= 0 {
 		return nil, Problems{d.problemAt(at, 1, "", fmt.Sprintf("the byte 0x%02x is not UTF-8", d.Text[at]),
@@ -138,7 +138,7 @@ func (d *Document) Problem(path, text, hint string) Problem {
 	}
 	n, _ := d.places.find(path)
 	if n == d.places {
-		return Problem{File: d.File, Len: 1, Key: path, Text: text, Hint: hint}
+		return Problem{File: d.file, Len: 1, Key: path, Text: text, Hint: hint}
 	}
 	return d.problemAt(int(n.at), int(n.size), path, text, hint)
 }

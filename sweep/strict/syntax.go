@@ -14,7 +14,7 @@ import (
 func (d *Document) syntax(err error, places located) Problem {
 	var pe toml.ParseError
 	if !errors.As(err, &pe) {
-		return Problem{File: d.File, Len: 1, Text: err.Error(), Hint: syntaxHint("")}
+		return Problem{File: d.file, Len: 1, Text: err.Error(), Hint: syntaxHint("")}
 	}
 	text, file := strings.TrimSuffix(lowerFirst(pe.Message), "."), d.pieces[0].from
 	if line, _ := file.position(pe.Position.Start); places.again > 0 && strings.Contains(text, "already") {
