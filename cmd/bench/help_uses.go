@@ -1,6 +1,6 @@
 package main
 
-var daily = []helpGroup{{"Commands", []string{"URL", "demo", "init", "sweep", "report", "compare", "serve"}}}
+var daily = []helpGroup{{"Commands", []string{"URL", "init", "sweep", "report", "compare", "serve"}}}
 
 // commandsByUse are all commands, in the order of bench help all.
 var commandsByUse = []helpGroup{
