@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"sort"
 
 	"gonum.org/v1/gonum/mathext"
 	"gonum.org/v1/gonum/stat"
@@ -98,12 +99,14 @@ func PairsFor(difference, spread, level, power float64) int {
 }
 
 func leastOf(difference, level, power float64, of func(n int) Contrast) int {
-	for n := 2; n <= mostRuns; n++ {
-		if of(n).Detectable(level, power) <= difference {
-			return n
-		}
+	const fewest = 2
+	more := sort.Search(mostRuns-fewest+1, func(i int) bool { // quantiles of t are slow
+		return of(fewest+i).Detectable(level, power) <= difference
+	})
+	if fewest+more > mostRuns {
+		return 0
 	}
-	return 0
+	return fewest + more
 }
 
 type Spread struct {
