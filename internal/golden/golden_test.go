@@ -47,7 +47,8 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	if binary = os.Getenv("BENCH"); binary == "" {
 		binary = filepath.Join(dir, "bench")
-		if out, err := exec.Command("go", "build", "-o", binary, "bench/cmd/bench").CombinedOutput(); err != nil {
+		build := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, "bench/cmd/bench") // as make build does
+		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "building bench: %v\n%s", err, out)
 			return 1
 		}
