@@ -32,8 +32,14 @@ type Fleet struct {
 // Run is what the fleet makes of requests, as Model.Run.
 func (f *Fleet) Run(requests []Request, workers int) []Request {
 	out := append([]Request(nil), requests...)
+	f.run(out, workers)
+	return out
+}
+
+// run is Run in place.
+func (f *Fleet) run(out []Request, workers int) {
 	if n := len(out); workers == 0 && n > 0 && !(math.Abs(out[n-1].Arrival) <= math.MaxFloat64) {
-		return out // an arrival that never comes
+		return // an arrival that never comes
 	}
 	f.servers, f.next, f.last = nil, 0, map[int]int{}
 	for range max(1, f.Replicas) {
@@ -60,7 +66,7 @@ func (f *Fleet) Run(requests []Request, workers int) []Request {
 			continue
 		}
 		if math.IsInf(arrival, 1) {
-			return out
+			return
 		}
 		if workers > 0 && known >= workers {
 			out[known].Arrival, free = arrival, free[1:]

@@ -36,19 +36,20 @@ type Question struct {
 const mostReplicas = 8
 
 // serve is what the fleet makes of requests whose load is that of one replica.
-func (q *Question) serve(m *Model, load float64, n int) (sent, own []Request) {
+func (q *Question) serve(m *Model, load float64, n int) []Request {
 	f := q.Fleet
 	f.Model, f.Replicas = m, min(max(1, f.Replicas), mostReplicas)
 	workers := 0
 	if q.Whole {
 		workers = int(load) * f.Replicas
 	}
-	sent = q.Source(load*float64(f.Replicas), n)
+	own := q.Source(load*float64(f.Replicas), n)
 	const settling = 800 // requests of one replica, as in the source
 	for i := range min(n/4, settling*(f.Replicas-1)) {
-		sent[settling+i].Window = false
+		own[settling+i].Window = false
 	}
-	return sent, f.Run(sent, workers)
+	f.run(own, workers)
+	return own
 }
 
 // Operating is the answer, with its interval. Low 0 or High +Inf: not in the range.
@@ -117,13 +118,13 @@ type State struct {
 
 // At is the model as it is at a load.
 func (m *Model) At(q Question, load float64) State {
-	sent, own := q.serve(m, load, q.Requests)
-	s := State{InFlight: load * quantile(values(own, sent, "e2e"), 0)}
+	own := q.serve(m, load, q.Requests)
+	s := State{InFlight: load * quantile(values(own, own, "e2e"), 0)}
 	for _, r := range own {
 		s.Tokens += load / float64(len(own)) * (r.Last - r.Arrival) * float64(r.Prompt-r.Cached+r.Output/2)
 	}
 	for _, l := range q.Limits {
-		s.Over = append(s.Over, quantile(values(own, sent, l.Metric), l.P)/l.Value)
+		s.Over = append(s.Over, quantile(values(own, own, l.Metric), l.P)/l.Value)
 	}
 	return s
 }
@@ -199,7 +200,7 @@ func (c *curve) at(r run) []point {
 	if v, ok := c.values[r]; ok {
 		return v
 	}
-	requests, own := c.q.serve(c.m, c.load(r.at), r.requests)
+	own := c.q.serve(c.m, c.load(r.at), r.requests)
 	const kept = 0.97 // of the arrivals' time, a stay apart
 	first, last := own[0], own[len(own)-1]
 	c.behind = !c.q.Whole && last.Arrival-first.Arrival < kept*(last.Last-(first.Last-first.Arrival)-first.Arrival)
@@ -207,7 +208,7 @@ func (c *curve) at(r run) []point {
 	sorted := map[string][][]float64{} // by metric: all, and each section
 	for _, l := range c.q.Limits {
 		if sorted[l.Metric] == nil {
-			sorted[l.Metric] = sections(values(own, requests, l.Metric))
+			sorted[l.Metric] = sections(values(own, own, l.Metric))
 		}
 		all := sorted[l.Metric]
 		var logs []float64
@@ -221,12 +222,12 @@ func (c *curve) at(r run) []point {
 	return out
 }
 
-// sections are values in order: all of them, and those of each section.
+// sections are values in order: all of them, and those of each section, which are sorted in v.
 func sections(v []float64) [][]float64 {
 	const most, fewest = 10, 20
 	out, n := [][]float64{nil}, max(1, min(most, len(v)/fewest))
 	for i := range n {
-		part := slices.Clone(v[i*len(v)/n : (i+1)*len(v)/n])
+		part := v[i*len(v)/n : (i+1)*len(v)/n]
 		slices.Sort(part)
 		out = append(out, part)
 	}
