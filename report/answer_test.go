@@ -74,10 +74,7 @@ func generated(r *rand.Rand) *Run {
 func TestTextsAgree(t *testing.T) {
 	r := rand.New(rand.NewPCG(16, 1))
 	leads := map[string]int{}
-	runs := 40
-	if testing.Short() {
-		runs = 20
-	}
+	const runs = 24
 	for i := range runs {
 		run := generated(r)
 		o := run.Analyze()

@@ -99,14 +99,13 @@ func PairsFor(difference, spread, level, power float64) int {
 }
 
 func leastOf(difference, level, power float64, of func(n int) Contrast) int {
-	const fewest = 2
-	more := sort.Search(mostRuns-fewest+1, func(i int) bool { // quantiles of t are slow
-		return of(fewest+i).Detectable(level, power) <= difference
+	n := 2 + sort.Search(mostRuns-1, func(more int) bool {
+		return of(2+more).Detectable(level, power) <= difference
 	})
-	if fewest+more > mostRuns {
+	if n > mostRuns {
 		return 0
 	}
-	return fewest + more
+	return n
 }
 
 type Spread struct {

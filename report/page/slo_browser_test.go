@@ -66,7 +66,7 @@ func evaluated(t *testing.T, limits map[string]float64, workloads []int) []judge
 func TestSLOOnThePage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20, 42))
 	var all []map[string]float64
-	for range 5 { // each fits the twins of the example again
+	for range 3 { // each fits the twins of the example again
 		at := func(low, high float64) float64 { return low * math.Pow(high/low, rng.Float64()) }
 		all = append(all, map[string]float64{"ttft_p95": at(5, 10_000), "tpot_p95": at(1, 20)})
 	}
