@@ -31,15 +31,13 @@ type Fleet struct {
 
 // Run is what the fleet makes of requests, as Model.Run.
 func (f *Fleet) Run(requests []Request, workers int) []Request {
-	out := append([]Request(nil), requests...)
-	f.run(out, workers)
-	return out
+	return f.serve(slices.Clone(requests), workers)
 }
 
-// run is Run in place.
-func (f *Fleet) run(out []Request, workers int) {
+// serve is Run in place.
+func (f *Fleet) serve(out []Request, workers int) []Request {
 	if n := len(out); workers == 0 && n > 0 && !(math.Abs(out[n-1].Arrival) <= math.MaxFloat64) {
-		return // an arrival that never comes
+		return out // an arrival that never comes
 	}
 	f.servers, f.next, f.last = nil, 0, map[int]int{}
 	for range max(1, f.Replicas) {
@@ -47,6 +45,8 @@ func (f *Fleet) run(out []Request, workers int) {
 	}
 	var free []float64 // when workers are, in order
 	known := 0         // requests that have been routed
+	// no step of another server brings the next arrival forward
+	apart := workers == 0 || len(f.servers) == 1
 	for {
 		arrival := math.Inf(1)
 		switch {
@@ -58,6 +58,9 @@ func (f *Fleet) run(out []Request, workers int) {
 		}
 		s, begins := f.first()
 		if begins < arrival {
+			if apart && s.decode(arrival) {
+				continue
+			}
 			s.advance()
 			for range s.endedLast * min(1, workers) {
 				at, _ := slices.BinarySearch(free, math.Nextafter(s.now, math.Inf(1)))
@@ -66,7 +69,7 @@ func (f *Fleet) run(out []Request, workers int) {
 			continue
 		}
 		if math.IsInf(arrival, 1) {
-			return
+			return out
 		}
 		if workers > 0 && known >= workers {
 			out[known].Arrival, free = arrival, free[1:]

@@ -9,7 +9,7 @@ import (
 )
 
 // Source gives the first n requests of a long run at a load, in order of arrival. The same source gives the same
-// requests at every load, only faster: so that the difference of two loads is no luck.
+// requests at every load, only faster: so that the difference of two loads is no luck. They are the caller's to change.
 type Source func(load float64, n int) []Request
 
 // Requests of a long run: to look where the operating point is about, and to find it.
@@ -43,13 +43,12 @@ func (q *Question) serve(m *Model, load float64, n int) []Request {
 	if q.Whole {
 		workers = int(load) * f.Replicas
 	}
-	own := q.Source(load*float64(f.Replicas), n)
+	sent := q.Source(load*float64(f.Replicas), n)
 	const settling = 800 // requests of one replica, as in the source
 	for i := range min(n/4, settling*(f.Replicas-1)) {
-		own[settling+i].Window = false
+		sent[settling+i].Window = false
 	}
-	f.run(own, workers)
-	return own
+	return f.serve(sent, workers)
 }
 
 // Operating is the answer, with its interval. Low 0 or High +Inf: not in the range.
@@ -222,13 +221,13 @@ func (c *curve) at(r run) []point {
 	return out
 }
 
-// sections are values in order: all of them, and those of each section, which are sorted in v.
+// sections are values in order: all of them, and those of each section.
 func sections(v []float64) [][]float64 {
 	const most, fewest = 10, 20
 	out, n := [][]float64{nil}, max(1, min(most, len(v)/fewest))
 	for i := range n {
-		part := v[i*len(v)/n : (i+1)*len(v)/n]
-		slices.Sort(part)
+		part := slices.Clone(v[i*len(v)/n : (i+1)*len(v)/n])
+		sortLong(part)
 		out = append(out, part)
 	}
 	out[0] = merged(out[1:])
@@ -326,7 +325,9 @@ func (m *Model) Latencies(trials []Trial, q Question, loads []float64) [][]Laten
 			}
 			c := newCurve(m, q)
 			at[j] = c.at(run{0, q.Requests})
-			behind = behind || j == 0 && c.behind
+			if behind = j == 0 && c.behind; behind {
+				break
+			}
 		}
 		if behind {
 			continue

@@ -86,6 +86,33 @@ func (s *server) inFlight(at float64) int {
 	return n
 }
 
+// decode runs steps that only add a token to each running sequence, before a time, and reports whether there were any:
+// most of a long run's are of this kind, and take a fraction of advance.
+func (s *server) decode(until float64) bool {
+	n, latest := len(s.running), math.Inf(1) // that a step may begin without a waiting request
+	if n == 0 || len(s.prefilling) > 0 {
+		return false
+	}
+	if n < min(s.most, s.budget) && s.next < len(s.waiting) {
+		latest = s.arrives(s.next)
+	}
+	was, last := s.step, s.running[0].step-1
+	now, context := s.now, s.context
+	for ; s.step < last && now < until && now <= latest; s.step++ {
+		if s.m.Step != nil {
+			now += s.m.Step(n, context, 0)
+		} else {
+			now += s.m.linear(n, context, 0)
+		}
+		context += n
+	}
+	if s.step == was {
+		return false
+	}
+	s.now, s.context, s.endedLast = now, context, 0
+	return true
+}
+
 // advance runs the next step.
 func (s *server) advance() {
 	idle := false
@@ -129,6 +156,9 @@ func (s *server) begin() {
 	ready := len(s.prefilling)
 	if s.left > 0 {
 		ready--
+	}
+	if ready <= 0 {
+		return
 	}
 	for _, i := range s.prefilling[:ready] {
 		r := &s.out[i]
