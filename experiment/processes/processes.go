@@ -3,8 +3,10 @@
 package processes
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,18 +95,26 @@ func (r Root) Descendants(pid int) []int {
 func (r Root) Listening(port int) map[string]bool {
 	out := map[string]bool{}
 	for _, name := range []string{"self/net/tcp", "self/net/tcp6"} {
-		if text, err := os.ReadFile(filepath.Join(string(r), name)); err == nil {
-			addListening(out, string(text), port)
+		if f, err := os.Open(filepath.Join(string(r), name)); err == nil {
+			addListening(out, f, port)
+			f.Close()
 		}
 	}
 	return out
 }
 
-func addListening(sockets map[string]bool, text string, port int) {
+// addListening ends at the first connection behind a socket of the port: a busy machine has connections by the ten
+// thousand, which Linux lists behind all that listens.
+func addListening(sockets map[string]bool, text io.Reader, port int) {
 	const listen = "0A" // TCP_LISTEN
-	for line := range strings.Lines(text) {
+	before := len(sockets)
+	for lines := bufio.NewScanner(text); lines.Scan(); {
+		line := lines.Text()
 		if !strings.Contains(line, " "+listen+" ") {
-			continue // soon: a busy machine has connections by the ten thousand
+			if len(sockets) > before {
+				return
+			}
+			continue
 		}
 		f := strings.Fields(line)
 		if len(f) > 9 && f[3] == listen && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) {

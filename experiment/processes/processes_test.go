@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -32,7 +33,7 @@ func FuzzProc(f *testing.F) {
 	f.Add("  0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1 0 100 0 0 10 0\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		parseStat([]byte(text))
-		addListening(map[string]bool{}, text, 8080)
+		addListening(map[string]bool{}, strings.NewReader(text), 8080)
 	})
 }
 
