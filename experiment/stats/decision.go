@@ -72,7 +72,8 @@ func (s *InOrder) DecideShare(limit, confidence float64) Decision {
 	d := Decision{Verdict: iv.Against(limit), Interval: iv,
 		Within: mathext.RegIncBeta(n*share+0.5, n*(1-share)+0.5, limit)}
 	if d.Verdict == Undecided {
-		d.Need = s.worthwhile(float64(first(func(n int) bool { return at(n).Against(limit) != Undecided })))
+		d.Need = s.worthwhile(float64(first(s.farthestTotal(),
+			func(n int) bool { return at(n).Against(limit) != Undecided })))
 	}
 	return d
 }
@@ -122,9 +123,12 @@ func (s *InOrder) worthwhile(total float64) int {
 	return 0
 }
 
+// farthestTotal is the most requests in all that Need tells of: more of them take long to count.
+func (s *InOrder) farthestTotal() int { return min(farthest, (1+FarthestNeed)*s.n) }
+
 func (s *InOrder) fewestForEnd(limit, p, confidence float64) float64 {
 	n, over, risk := float64(s.n), s.Over(limit), s.upperRisk(confidence)
-	total := first(func(total int) bool {
+	total := first(s.farthestTotal(), func(total int) bool {
 		x := float64(total)
 		w := s.weightOf(p, x)
 		if over < 1-p {

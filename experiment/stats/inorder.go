@@ -219,7 +219,7 @@ func excessOf(time, n float64) float64 { return max(0, time-1-2/math.Sqrt(n)) }
 
 // FewestForShare is the smallest number of requests, none of which failed, with which a share of failed ones passes.
 func FewestForShare(limit, confidence float64) int {
-	return first(func(n int) bool { return math.Pow(1-limit, float64(n)) <= (1-confidence)/2 })
+	return first(farthest, func(n int) bool { return math.Pow(1-limit, float64(n)) <= (1-confidence)/2 })
 }
 
 // passes reports whether so few requests over the limit have a probability of at most risk if a share of 1-p

@@ -199,14 +199,14 @@ func TestNeedIsTrue(t *testing.T) {
 		{"M/M/1 50 %", singleServer(0.5, (*rand.Rand).ExpFloat64), 0.95, math.Log(20) / 0.5, 2, 150, false},
 	} {
 		limit := c.limit * c.far
-		decide := func(n int) Decision {
+		window := func(n int) *InOrder {
 			s := NewInOrder(c.draw(n, rng))
 			s.Bounded = c.bounded
-			return s.Decide(limit, c.p, 0.95)
+			return s
 		}
 		var stated []float64
 		for range 100 {
-			if d := decide(c.n); d.Verdict == Undecided && d.Need > 0 {
+			if d := window(c.n).Decide(limit, c.p, 0.95); d.Verdict == Undecided && d.Need > 0 {
 				stated = append(stated, float64(c.n+d.Need))
 			}
 		}
@@ -215,7 +215,7 @@ func TestNeedIsTrue(t *testing.T) {
 			const windows = 60
 			decided, open := 0, 0
 			for decided < windows/2 && open <= windows/2 {
-				if decide(n).Verdict != Undecided {
+				if window(n).Verdict(limit, c.p, 0.95).Verdict != Undecided {
 					decided++
 				} else {
 					open++

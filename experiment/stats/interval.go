@@ -103,7 +103,7 @@ func MinSamples(p, confidence float64) int {
 	if !(p > 0 && p < 1 && confidence > 0 && confidence < 1) {
 		return math.MaxInt
 	}
-	return first(func(n int) bool { return boundedBy(n, p, confidence) })
+	return first(farthest, func(n int) bool { return boundedBy(n, p, confidence) })
 }
 
 // boundedBy is n >= MinSamples(p, confidence), without the search.
@@ -111,10 +111,11 @@ func boundedBy(n int, p, confidence float64) bool {
 	return p > 0 && p < 1 && confidence > 0 && confidence < 1 && math.Pow(max(p, 1-p), float64(n)) <= (1-confidence)/2
 }
 
-func first(ok func(n int) bool) int {
+// first is the smallest number that is ok; math.MaxInt if none up to most is.
+func first(most int, ok func(n int) bool) int {
 	high := 1
 	for !ok(high) {
-		if high > farthest {
+		if high > most {
 			return math.MaxInt
 		}
 		high *= 2

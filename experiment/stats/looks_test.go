@@ -120,7 +120,7 @@ func looked(values []float64, p float64, shows func(n int) bool, set func(*InOrd
 		}
 		in := NewInOrder(seen)
 		set(in, len(seen))
-		if v := in.Decide(1, p, looks.Confidence(k)).Verdict; v != Undecided {
+		if v := in.Verdict(1, p, looks.Confidence(k)).Verdict; v != Undecided {
 			return v, len(seen)
 		}
 	}

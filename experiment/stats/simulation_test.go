@@ -59,7 +59,7 @@ func (s *latencyProcess) simulate(n, trials int) []cell {
 				if !in.Bounded && (Overloaded(x, limit, p) || FarOver(x, limit, p)) {
 					return Fail
 				}
-				return in.Decide(limit, p, 0.95).Verdict
+				return in.Verdict(limit, p, 0.95).Verdict
 			}
 			count(&c.falsePass, verdict(truth*(1-1e-9)) == Pass)
 			count(&c.falseFail, verdict(truth*(1+1e-9)) == Fail)
