@@ -101,16 +101,20 @@ func (p *Pairs) contrast(difference float64, of func(*redrawn) float64) Contrast
 	rng := rand.New(rand.NewPCG(1, 2))
 	draws := make([]float64, 0, redraws)
 	r := redrawn{times: make([]float64, len(p.A))}
+	var circle, begins []int // units of the clusters one after another, the first ones again at the end
+	for k := range len(clusters) + length {
+		begins, circle = append(begins, len(circle)), append(circle, clusters[k%len(clusters)]...)
+	}
 	for range redraws {
 		clear(r.times)
 		r.units = 0
 		for range len(clusters) / length {
-			for k, start := 0, rng.IntN(len(clusters)); k < length; k++ {
-				for _, i := range clusters[(start+k)%len(clusters)] {
-					r.times[i]++
-					r.units++
-				}
+			start := rng.IntN(len(clusters))
+			block := circle[begins[start]:begins[start+length]]
+			for _, i := range block {
+				r.times[i]++
 			}
+			r.units += float64(len(block))
 		}
 		if x := of(&r); isFinite(x) {
 			draws = append(draws, x)
