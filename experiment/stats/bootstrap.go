@@ -139,12 +139,15 @@ func (b *blocks) resample(times int, rng *rand.Rand) []float64 {
 	sums, sizes := b.parts(b.sums), b.parts(b.sizes)
 	for i := range out {
 		sum, size := 0.0, 0.0
-		for range m {
-			start := rng.IntN(b.n)
-			sum += sums[start]
-			if b.sizes == nil {
-				size += float64(b.length)
-			} else {
+		if b.sizes == nil {
+			for range m {
+				sum += sums[rng.IntN(b.n)]
+			}
+			size = float64(m * b.length)
+		} else {
+			for range m {
+				start := rng.IntN(b.n)
+				sum += sums[start]
 				size += sizes[start]
 			}
 		}
