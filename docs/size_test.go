@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 116_940
+	mostLines         = 117_009
 	mostPackages      = 66
 	mostExportedNames = 2_416 // types, functions, methods, variables and constants
 	mostExportedField = 3_977
@@ -38,7 +38,7 @@ var larger = map[string]int{
 	"sweep":                3_156,
 	"experiment/diagnosis": 4_558,
 	"experiment/endpoint":  4_293,
-	"experiment/stats":     3_879,
+	"experiment/stats":     3_893,
 	"report/page":          3_532,
 	"experiment/series":    3_221,
 }

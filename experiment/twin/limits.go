@@ -146,8 +146,8 @@ func (m *Model) Misfit(trials []Trial) (sum float64) {
 		own := m.Run(t.Requests, t.Workers)
 		for _, metric := range []string{"ttft", "tpot"} {
 			a, b := values(t.Requests, t.Requests, metric), values(own, t.Requests, metric)
-			sortLong(a)
-			sortLong(b)
+			slices.Sort(a)
+			slices.Sort(b)
 			for _, p := range []float64{0.5, 0.9, 0.95} {
 				if d := math.Log(ranked(a, p) / ranked(b, p)); !math.IsNaN(d) && !math.IsInf(d, 0) {
 					sum += min(d*d, 1)

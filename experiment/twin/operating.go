@@ -227,7 +227,7 @@ func sections(v []float64) [][]float64 {
 	out, n := [][]float64{nil}, max(1, min(most, len(v)/fewest))
 	for i := range n {
 		part := slices.Clone(v[i*len(v)/n : (i+1)*len(v)/n])
-		sortLong(part)
+		slices.Sort(part)
 		out = append(out, part)
 	}
 	out[0] = merged(out[1:])
