@@ -15,9 +15,9 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 117_009
+	mostLines         = 117_031
 	mostPackages      = 66
-	mostExportedNames = 2_416 // types, functions, methods, variables and constants
+	mostExportedNames = 2_417 // types, functions, methods, variables and constants
 	mostExportedField = 3_977
 	mostWideLines     = 190 // of more than 120 columns
 	mostFlags         = 98  // of commands
@@ -33,7 +33,7 @@ var larger = map[string]int{
 	"experiment/mock":      5_052,
 	"experiment/check":     3_196,
 	"experiment/workload":  4_637,
-	"report/compare":       4_151,
+	"report/compare":       4_154,
 	"experiment/record":    4_981,
 	"sweep":                3_156,
 	"experiment/diagnosis": 4_558,

@@ -8,17 +8,35 @@ import (
 	"sync"
 )
 
-// SizeKeys are those of the JSON of a row whose fields have the tag compare:"size": they change only the amount
-// measured, the random draw or the loads that a search chooses, so that rows which differ in them alone are compared.
-var SizeKeys = sync.OnceValue(func() (keys []string) {
+// compared are the fields of a row by their tag compare. Rows that differ in these alone are compared: "size" changes
+// only the amount measured, the random draw or the loads that a search chooses; "none" is a text for readers, which
+// changes nothing, so that a resumed run keeps the row.
+var compared = sync.OnceValue(func() map[string][]reflect.StructField {
+	fields := map[string][]reflect.StructField{}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Spec]()) {
-		if field.Tag.Get("compare") == "size" {
-			key, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			keys = append(keys, key)
-		}
+		kind := field.Tag.Get("compare")
+		fields[kind] = append(fields[kind], field)
+	}
+	return fields
+})
+
+// KeysCompared are the names of the fields with a tag compare, in the JSON or the TOML of a row.
+func KeysCompared(kind, format string) (keys []string) {
+	for _, field := range compared()[kind] {
+		key, _, _ := strings.Cut(field.Tag.Get(format), ",")
+		keys = append(keys, key)
 	}
 	return keys
-})
+}
+
+// Measured is a row without the texts for readers.
+func Measured(s *Spec) Spec {
+	own := *s
+	for _, field := range compared()["none"] {
+		reflect.ValueOf(&own).Elem().FieldByIndex(field.Index).SetZero()
+	}
+	return own
+}
 
 // Facts is a value by the keys of its JSON, without empty ones: "mix.0.input.mean". named: the entries of a list go by
 // their name, if they have one: "mix.chat.input.mean". v has a JSON form: it came from TOML or JSON.

@@ -26,7 +26,7 @@ type Spec struct {
 	// Added counts the repeats that a budget added to the point, each longer than those before it; 0 = the matrix has
 	// this repeat.
 	Added  int    `toml:"-" json:"added,omitempty" compare:"size"`
-	Expect string `toml:"expect" json:"expect,omitempty"`
+	Expect string `toml:"expect" json:"expect,omitempty" compare:"none"`
 	// Kind is load (also if empty), or cold_start: from an idle server to the first token, one request at a
 	// time.
 	Kind string `toml:"kind" json:"kind,omitempty"`

@@ -114,8 +114,8 @@ func targetFacts(t *record.TargetInfo, price *float64, api string) map[string]st
 }
 
 func specFacts(s *experiment.Spec) map[string]string {
-	own := *s
-	own.Expect, own.Search, own.SLO = "", nil, experiment.SLO{}
+	own := experiment.Measured(s)
+	own.Search, own.SLO = nil, experiment.SLO{}
 	facts := experiment.Facts(own, true)
 	for prefix, limits := range map[string][]experiment.Limit{"slo.": s.SLO.Limits, "slo.each.": s.SLO.Each} {
 		for _, l := range limits {

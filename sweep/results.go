@@ -44,8 +44,8 @@ func (d *results) reusable(row *record.Row, hash string) bool {
 func (d *results) hash(s *experiment.Spec) string { return d.hashOn(s, d.m.Target) }
 
 func (d *results) hashOn(s *experiment.Spec, h experiment.Target) string {
-	spec := *s
-	spec.Expect, spec.Search = "", nil
+	spec := experiment.Measured(s)
+	spec.Search = nil
 	t := d.m.Target
 	model := t.Model // each variant can have another one
 	if !d.m.Varies() {

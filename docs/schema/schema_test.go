@@ -349,6 +349,9 @@ func TestSchemas(t *testing.T) {
 // compile reads the committed schemas.
 func compile(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
+	if *update {
+		t.Skip("TestSchemas writes what this would be held against")
+	}
 	all, err := compileAll()
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/telemetry"
@@ -46,7 +47,8 @@ func TestEffects(t *testing.T) {
 	firsts := []string{"ttft", "ttft_from_send", "ttfe"}
 	lasts := []string{"e2e", "e2e_from_send"}
 	waits := append(slices.Clone(firsts), lasts...)
-	every := append(slices.Clone(waits), "tpot", "itl")
+	between := metric.Spanning(metric.BetweenTokens)
+	every := slices.Concat(waits, between)
 	closed := func(e *evidence) { e.Spec.Rate, e.Spec.Concurrency = 0, 2 }
 	late := func(e *evidence) {
 		for i, r := range e.inWindow() {
@@ -61,9 +63,9 @@ func TestEffects(t *testing.T) {
 	}{
 		{"client_bound", "open loop", late, all("inflated 2.99 ms", "ttft", "e2e")},
 		{"client_bound", "closed loop, thinned", func(e *evidence) { late(e); closed(e) }, append(all("inflated 2.99 ms", "ttft", "e2e"), "concurrency lowered 2 x")},
-		{"client_cpu", "saturated", func(e *evidence) { e.Client.CPUMean = new(2.0) }, all("inflated without bound", "tpot", "itl", "e2e", "e2e_from_send")},
+		{"client_cpu", "saturated", func(e *evidence) { e.Client.CPUMean = new(2.0) }, all("inflated without bound", append(between, lasts...)...)},
 		{"client_cpu", "saturated, with the server", func(e *evidence) { e.Client.CPUMean = new(2.0); e.Host.Server = true },
-			all("inflated without bound", slices.Concat([]string{"tpot", "itl"}, lasts, firsts)...)},
+			all("inflated without bound", slices.Concat(between, lasts, firsts)...)},
 		{"client_cpu", "stolen", func(e *evidence) { e.Client.Steal, e.Client.StealMaxMs = new(0.1), new(40.0) },
 			slices.Concat(all("inflated 40 ms", waits...), []string{"itl unknown 40 ms", "tpot inflated 40 ms", "tpot lowered 5 ms"})},
 		{"client_cpu", "stolen from a local server", func(e *evidence) { e.Client.Steal, e.Client.StealMaxMs, e.Host.Server = new(0.2), new(40.0), true },
@@ -76,7 +78,7 @@ func TestEffects(t *testing.T) {
 			slices.Concat(all("inflated 0 ms", waits...), []string{"itl unknown 0 ms", "tpot inflated 0 ms", "tpot lowered 0 ms"}, all("inflated without bound", every...))},
 		{"network", "lost segments of requests", func(e *evidence) { e.Connections.Sockets.Retransmits = 7 }, all("inflated 7 requests", waits...)},
 		{"network", "lost segments of answers", func(e *evidence) { e.Connections.Sockets.OutOfOrder = 7 },
-			append(all("inflated 7 requests", waits...), all("unknown 7 requests", "tpot", "itl")...)},
+			append(all("inflated 7 requests", waits...), all("unknown 7 requests", between...)...)},
 		{"connections", "set up", func(e *evidence) {
 			for i, r := range e.inWindow()[:9] {
 				r.ConnectUs = new(int64(4000 + i))
@@ -205,7 +207,7 @@ func TestEffectsOfAnUnsteadyRow(t *testing.T) {
 	closed.Spec.Rate, closed.Spec.Concurrency = 0, 4
 	drifting := &record.Steadiness{Trends: map[string]stats.Trend{"ttft": {P: 0, Change: -0.5}, "tpot": {P: 0, Change: 0.25}, "e2e": {P: 0.5, Change: 9}}}
 	f := drift(drifting)
-	if f.problem != "ttft fell by 50 %, tpot rose by 25 % through the window" || len(f.effects) != 5 || *f.effects[0].Bound != 1.5 || *f.effects[3].Bound != 1.25 {
+	if f.problem != "ttft fell by 50 %, tpot rose by 25 % through the window" || len(f.effects) != len(firstToken)+len(betweenIt) || *f.effects[0].Bound != 1.5 || *f.effects[3].Bound != 1.25 {
 		t.Errorf("%+v", f)
 	}
 }

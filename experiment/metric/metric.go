@@ -40,7 +40,7 @@ const (
 	OtherSpan Span = iota // and that of TTFO, which depends on whether responses reason
 	ToFirstToken
 	ToLastToken
-	BetweenTokens // no queue without a bound is part of it: a full batch bounds it
+	BetweenTokens // of a token: no queue without a bound is part of it, as a full batch bounds it
 )
 
 // Names.

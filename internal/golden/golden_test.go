@@ -35,6 +35,7 @@ var binary string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	os.Setenv("TMPDIR", "/tmp") // lines wrap by the length of a path
 	os.Exit(run(m))
 }
 

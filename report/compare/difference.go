@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"bench/experiment"
 	"bench/experiment/record"
@@ -282,15 +283,17 @@ func sampling(r *record.Row) string {
 	return compact(body)
 }
 
+var sizeKeys = sync.OnceValue(func() []string { return experiment.KeysCompared("size", "json") })
+
 func sizesOnly(key string) bool {
 	head, _, _ := strings.Cut(key, ".")
-	return slices.Contains(experiment.SizeKeys(), head)
+	return slices.Contains(sizeKeys(), head)
 }
 
 // sent is a spec without its name, its server and what is only expected of it.
 func sent(s *experiment.Spec) experiment.Spec {
-	spec := *s
-	spec.Name, spec.Point, spec.Variant, spec.Repeat, spec.Expect, spec.SLO = "", nil, "", 0, "", experiment.SLO{}
+	spec := experiment.Measured(s)
+	spec.Name, spec.Point, spec.Variant, spec.Repeat, spec.SLO = "", nil, "", 0, experiment.SLO{}
 	return spec
 }
 

@@ -33,8 +33,9 @@ type axis struct {
 }
 
 // listKeys are keys of a row, or of a table in it, that take a list as one value.
-var listKeys = []string{"mix", "slo", "name", "expect", "repeats", "kind", "pairs", "arrival.steps", "adapters.names",
-	"adapters.weights", "prompts.category", "input.buckets", "input.values", "output.buckets", "output.values"}
+var listKeys = append(experiment.KeysCompared("none", "toml"), "mix", "slo", "name", "repeats", "kind", "pairs",
+	"arrival.steps", "adapters.names", "adapters.weights", "prompts.category", "input.buckets", "input.values",
+	"output.buckets", "output.values")
 
 func (x *expander) at() string { return fmt.Sprintf("row[%d]", x.index) }
 

@@ -1,7 +1,7 @@
 # Makes records.jsonl and whole.jsonl: request records of a streamed and of an unstreamed row, random
 # but always the same. Nothing in them is a measurement.
 #
-#     cd experiment/testdata && python3 records.py && python3 summary.py
+#     cd experiment/record/testdata && python3 records.py && python3 summary.py
 import json
 import random
 

@@ -1,7 +1,7 @@
 # Computes every metric of a row from its request records, from the definitions in docs and not from
 # the Go code: the independent reading that summary_test.go holds Summarize against. Needs numpy:
 #
-#     cd experiment/testdata && python3 summary.py
+#     cd experiment/record/testdata && python3 summary.py
 import json
 
 import numpy as np
