@@ -10,8 +10,8 @@ SHARING = ./experiment/endpoint ./experiment/load ./experiment/mock ./experiment
 LONG = ./cmd/bench ./internal/golden ./sweep/predict
 
 # Two halves run beside each other, each three packages at a time: many wait for servers and processes most of their time.
-# What they compile differs, but for what staticcheck needs, which runs when vet has compiled it. All collect garbage less
-# often, which takes a quarter of their time. staticcheck does not read the tests, which vet has read: half of its time.
+# What they compile differs, but for staticcheck, which comes last. All collect garbage less often, which takes a quarter of
+# their time. staticcheck does not read the tests, which vet reads: half of its time.
 test: export GOGC = 400
 test:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \

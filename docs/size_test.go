@@ -17,8 +17,8 @@ const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
 	mostLines         = 117_033
 	mostPackages      = 66
-	mostExportedNames = 2_417 // types, functions, methods, variables and constants
-	mostExportedField = 3_977
+	mostExportedNames = 2_418 // types, functions, methods, variables and constants
+	mostExportedField = 3_978
 	mostWideLines     = 190 // of more than 120 columns
 	mostFlags         = 98  // of commands
 	mostKeys          = 211 // of the TOML, by struct tags
@@ -27,7 +27,7 @@ const (
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
 	"report":               7_359,
-	"cmd/bench":            7_627,
+	"cmd/bench":            7_636,
 	"experiment/trace":     4_895,
 	"experiment/openai":    5_058,
 	"experiment/mock":      5_052,
@@ -36,11 +36,11 @@ var larger = map[string]int{
 	"report/compare":       4_154,
 	"experiment/record":    4_981,
 	"sweep":                3_156,
-	"experiment/diagnosis": 4_558,
+	"experiment/diagnosis": 4_559,
 	"experiment/endpoint":  4_293,
 	"experiment/stats":     3_893,
 	"report/page":          3_532,
-	"experiment/series":    3_221,
+	"experiment/series":    3_226,
 }
 
 type counted struct {

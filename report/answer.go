@@ -156,7 +156,7 @@ func trustLine(t *diagnosis.Trust, w *diagnosis.Workload) string {
 	return t.Text + "; no caution at this point"
 }
 
-// FiguresLine is the figures on one line: "tok/s/GPU 6,610 · TTFT p95 106 ms [83, 152] · n 150".
+// figuresLine is the figures on one line: "tok/s/GPU 6,610 · TTFT p95 106 ms [83, 152] · n 150".
 func (v *AnswerView) figuresLine() string {
 	var parts []string
 	for _, f := range v.Figures {

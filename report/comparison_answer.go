@@ -233,7 +233,7 @@ func gateAnswer(c *compare.Comparison, f *Forest) ComparisonAnswer {
 	if g.Verdict == stats.Pass {
 		a.Text = fmt.Sprintf("none of %s is worse by more than its threshold", unit.Plural(len(cases), "figure"))
 		if l := f.lineOf(first); l != nil {
-			a.Text += "; the largest is " + l.Figure + " " + l.Change + ", " + PointWords(l.Point)
+			a.Text += "; the largest is " + l.Figure + " " + l.Change.Full() + ", " + PointWords(l.Point)
 		}
 		return a
 	}
@@ -274,7 +274,7 @@ func (f *Forest) CaseText(c *compare.Comparison, x compare.Case) string {
 	if l == nil || l.Metric.Change == nil {
 		return figure + at + ": " + x.Reason()
 	}
-	text := figure + " " + l.Change + sinceText(c, x)
+	text := figure + " " + l.Change.Full() + sinceText(c, x)
 	_, other, _ := strings.Cut(x.Why, l.Metric.Describe()) // a reason beside the figure
 	if a := x.Alarm; a != nil {
 		text = fmt.Sprintf("%s %s for %s", figure, signed(l.Metric, a.Size), unit.Plural(a.Nights, "night"))

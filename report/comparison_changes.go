@@ -86,7 +86,7 @@ func (x *changes) differ(c *compare.Comparison) ComparisonAnswer {
 	also := ""
 	if len(other) > 0 {
 		o := &other[0]
-		also, kind = o.Figure+" "+o.Change+verdictAndPoints(other), Undecided
+		also, kind = o.Figure+" "+o.Change.Full()+verdictAndPoints(other), Undecided
 	}
 	l := &lines[0]
 	return ComparisonAnswer{Lead: l.Figure, Kind: kind,
@@ -117,7 +117,7 @@ func (x *changes) rawText() string {
 	if i < 0 {
 		return ""
 	}
-	return "raw: " + x.raw[i].Figure + " " + x.raw[i].Change + ", " + PointWords(x.raw[i].Point)
+	return "raw: " + x.raw[i].Figure + " " + x.raw[i].Change.Full() + ", " + PointWords(x.raw[i].Point)
 }
 
 // excess is the change over the gate's threshold, else over the smallest change that matters; below 0: better.
@@ -155,7 +155,7 @@ func (l *ForestLine) values() string {
 	if number, of, _ := strings.Cut(base, " "); strings.HasSuffix(changed, " "+of) {
 		base = number
 	}
-	return base + " → " + changed + ", " + l.Change
+	return base + " → " + changed + ", " + l.Change.Full()
 }
 
 // deciders is "3 runs a side decide", or why more runs decide nothing; empty: it is decided.
@@ -199,10 +199,7 @@ func sinceText(c *compare.Comparison, x compare.Case) string {
 	return " since " + at.UTC().Format("2 Jan")
 }
 
-// changeText is "+5.1 % [+3.9, +6.3]".
-func changeText(m *compare.Metric) string { return changeCell(m).full() }
-
-// changeCell has, of a figure that was not tested, the raw change, with "~" if n is too small.
+// changeCell is "+5.1 % [+3.9, +6.3]"; of a figure that was not tested the raw change, with "~" if n is too small.
 func changeCell(m *compare.Metric) Cell {
 	switch {
 	case m.Change != nil:

@@ -265,7 +265,7 @@ func TestComparisonMarksFigures(t *testing.T) {
 		"D concurrency=8|ttft_p99|~100 ms|105 ms|~+5.0 %|+5.0 % [+4.0, +6.0]|worse (p=0.00100)"} {
 		var texts []string
 		for _, c := range table.Rows[i] {
-			texts = append(texts, c.full())
+			texts = append(texts, c.Full())
 		}
 		if got := strings.Join(texts, "|"); got != want {
 			t.Errorf("%s\nwant %s", got, want)

@@ -25,7 +25,7 @@ type Forest struct {
 type ForestLine struct {
 	Point  string // with the class of a mix
 	Figure string // TPOT p50
-	Change string // as text, in the direction of the figure: "+5.1 % [+3.9, +6.3]"
+	Change Cell   // in the direction of the figure: "+5.1 %", "[+3.9, +6.3]"
 	Mark   ForestMark
 
 	At     float64        // the change; above 0 is worse
@@ -113,7 +113,7 @@ func (l *ForestLine) gated() bool {
 }
 
 func newForestLine(point string, m *compare.Metric) (l ForestLine, ok bool) {
-	l = ForestLine{Point: point, Figure: metric.Words(m.Name), Change: changeText(m), Metric: m, chance: 1}
+	l = ForestLine{Point: point, Figure: metric.Words(m.Name), Change: changeCell(m), Metric: m, chance: 1}
 	if m.Threshold != nil {
 		l.Limit = m.Threshold.Worse
 	}
@@ -170,7 +170,7 @@ func (l *ForestLine) Tip() string {
 		why = comparedCell(l.Metric, false).Text
 	}
 	base, changed := sideCells(l.Metric)
-	return fmt.Sprintf("%s\n%s: %s → %s\n%s\n%s", l.Point, l.Figure, base.Text, changed.Text, l.Change, why)
+	return fmt.Sprintf("%s\n%s: %s → %s\n%s\n%s", l.Point, l.Figure, base.Text, changed.Text, l.Change.Full(), why)
 }
 
 // reachOf: a change many times as large as the others does not hide them.
@@ -245,7 +245,7 @@ func (p *printer) forest(f *Forest) {
 	label, numbers := 0, 0
 	texts := make([]string, len(lines))
 	for i := range lines {
-		texts[i] = lines[i].Change
+		texts[i] = lines[i].Change.Full()
 		if lines[i].gated() {
 			texts[i] += " " + string(lines[i].Metric.Gate)
 		}

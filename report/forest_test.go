@@ -65,8 +65,8 @@ func TestForestOrder(t *testing.T) {
 	if few := NewForest(comparison(c.Points[0].Metrics[:3]...)); len(few.Main) != 3 || len(few.Rest) != 0 {
 		t.Errorf("of few figures %d are folded", len(few.Rest))
 	}
-	if f.Rest[3].Change != "~-1.0 %" || f.Main[1].Change != "+5.1 % [+3.9, +6.3]" {
-		t.Errorf("%q, %q", f.Rest[3].Change, f.Main[1].Change)
+	if f.Rest[3].Change.Full() != "~-1.0 %" || f.Main[1].Change.Full() != "+5.1 % [+3.9, +6.3]" {
+		t.Errorf("%q, %q", f.Rest[3].Change.Full(), f.Main[1].Change.Full())
 	}
 }
 

@@ -44,7 +44,7 @@ func (m *markdown) table(t Table) {
 		var line []string
 		for _, c := range row {
 			var lines []string
-			for part := range strings.SplitSeq(c.full(), "\n") {
+			for part := range strings.SplitSeq(c.Full(), "\n") {
 				lines = append(lines, escapeMarkdown(part))
 			}
 			text := strings.Join(lines, "<br>")

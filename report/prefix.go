@@ -157,18 +157,13 @@ func reuseTable(r *Run) Table {
 }
 
 func coldTable(r *Run) Table {
-	t := newTable("cold", "Cold starts", "row", "idle before each #", "server ready after #",
-		"first token after #", "TTFT p50 # ?ttft", "n #")
+	t := newTable("cold", "Cold starts", "row", "idle before each #", "TTFT p50 # ?ttft", "n #")
 	for _, row := range r.Live() {
 		c := row.ColdStart
 		if c == nil {
 			continue
 		}
-		ready, token := Cell{Text: "already running", Kind: Faint}, Absent()
-		if c.Server != nil {
-			ready, token = TextCell(formatMs(c.Server.ReadyMs)), optional(c.Server.FirstTokenMs, formatMs)
-		}
-		t.Add(TextCell(row.ID), TextCell(fmt.Sprint(c.IdleS)), ready, token,
+		t.Add(TextCell(row.ID), TextCell(fmt.Sprint(c.IdleS)),
 			LatencyCell(record.PercentilesOf(row.Summary.TTFT), "p50"), count(row.Summary.Requests.Completed))
 	}
 	return t

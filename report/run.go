@@ -295,7 +295,7 @@ func (r *Run) CheckEvidence() *Run {
 
 func (r *Run) Requests(row *record.Row) ([]*record.Record, error) { return r.requests(row, true) }
 
-// Times are Requests; they may lack gaps and tokens of events.
+// times are Requests; they may lack gaps and tokens of events.
 func (r *Run) times(row *record.Row) ([]*record.Record, error) { return r.requests(row, false) }
 
 func (r *Run) requests(row *record.Row, lists bool) (out []*record.Record, err error) {

@@ -160,7 +160,7 @@ func (t *Table) naturalWidths() []int {
 func (t *Table) column(i int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, row := range t.Rows {
-			if i < len(row) && len(row) > 1 && !yield(text.Escape(row[i].full())) {
+			if i < len(row) && len(row) > 1 && !yield(text.Escape(row[i].Full())) {
 				return
 			}
 		}
@@ -177,7 +177,7 @@ func (p *printer) row(t *Table, row []Cell, widths []int) {
 	}
 	parts, height := make([][]string, len(row)), 0
 	for i, c := range row {
-		switch s := text.Escape(c.full()); {
+		switch s := text.Escape(c.Full()); {
 		case i == 0:
 			parts[i] = fold(name, widths[0])
 		case text.Width(s) <= widths[i]:

@@ -103,13 +103,13 @@ func (t Table) withoutUniform() Table {
 		first := t.Rows[0][i]
 		uniform := i > 0
 		for _, row := range t.Rows {
-			uniform = uniform && row[i].full() == first.full() && row[i].Tag == first.Tag
+			uniform = uniform && row[i].Full() == first.Full() && row[i].Tag == first.Tag
 		}
 		switch {
 		case !uniform:
 			keep = append(keep, i)
 		case first.Text != Absent().Text:
-			same = append(same, strings.TrimSpace(c.Head+" "+strings.TrimSpace(first.full()+" "+c.Unit)))
+			same = append(same, strings.TrimSpace(c.Head+" "+strings.TrimSpace(first.Full()+" "+c.Unit)))
 		}
 	}
 	if len(keep) == len(t.Columns) {

@@ -70,7 +70,7 @@ func shadowWords(f *shadow.Figure) string {
 	if f.Verdict == compare.NoChange || f.Verdict == compare.Inconclusive {
 		return name + " " + comparedCell(m, false).Text
 	}
-	return name + " " + changeText(m) + " " + string(f.Verdict)
+	return name + " " + changeCell(m).Full() + " " + string(f.Verdict)
 }
 
 func ShadowForest(c *shadow.Comparison) Forest {

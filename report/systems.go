@@ -212,7 +212,7 @@ func (x *Systems) conclude(tag string) {
 func (x *System) against(other *System) (decided, open []string) {
 	if other.Load == nil {
 		return nil, []string{fmt.Sprintf("%s carries %s within the SLO; no load is known to meet it on %s", x.Name,
-			x.load().full(), other.Name)}
+			x.load().Full(), other.Name)}
 	}
 	for _, f := range []struct {
 		figure, base *Range

@@ -87,8 +87,8 @@ type Cell struct {
 	Tag    string // a short remark beside the text
 }
 
-// full is the text with its interval.
-func (c Cell) full() string { return joined(" ", c.Text, c.Within) }
+// Full is the text with its interval.
+func (c Cell) Full() string { return joined(" ", c.Text, c.Within) }
 
 // Kind is the meaning of a cell. A renderer may colour it, but the text says the same.
 type Kind string

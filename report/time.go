@@ -70,7 +70,7 @@ func serverTime(r *Run, wall float64) *ServerTime {
 	return t
 }
 
-// Line is the time in words: "2m 20s: window 58 %, warm-up 22 %, drain 20 %; 140 GPU-seconds to the answer, 0.0972
+// line is the time in words: "2m 20s: window 58 %, warm-up 22 %, drain 20 %; 140 GPU-seconds to the answer, 0.0972
 // USD". It is empty for live traffic.
 func (t *TimeSpent) line() string {
 	if t.observed {

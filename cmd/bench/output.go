@@ -20,11 +20,20 @@ import (
 )
 
 // output is where a command writes its document: --format and -o.
-type output struct{ format, file string }
+type output struct {
+	format, file string
+	flags        *pflag.FlagSet
+}
+
+// json: the format, or without one the name of the file, asks for JSON.
+func (o *output) json() bool {
+	return o.format == "json" || filepath.Ext(o.file) == ".json" && !o.flags.Changed("format")
+}
 
 var textOrJSON = []string{"text", "json"}
 
 func (o *output) register(fl *pflag.FlagSet, otherwise string, formats ...string) {
+	o.flags = fl
 	formatFlag(fl, &o.format, formats)
 	fl.StringVarP(&o.file, "output", "o", "", strings.TrimSpace("`FILE` to write; - for stdout "+otherwise))
 }
@@ -63,7 +72,7 @@ func (c *cli) screenFor(file string) report.Screen {
 
 func (c *cli) write(o output, what string, document any, text func(w io.Writer, s report.Screen) error) error {
 	return c.deliver(o.file, what, func(w io.Writer) error {
-		if o.format == "json" || filepath.Ext(o.file) == ".json" {
+		if o.json() {
 			return export.WriteJSON(w, document)
 		}
 		return text(w, c.screenFor(o.file))

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -144,6 +145,9 @@ func TestTileOnATerminal(t *testing.T) {
 		signal  syscall.Signal
 	}{{80, syscall.SIGINT}, {120, syscall.SIGTERM}, {50, syscall.SIGHUP}} {
 		t.Run(fmt.Sprintf("%d columns, %v", tt.columns, tt.signal), func(t *testing.T) {
+			if signal.Ignored(tt.signal) { // by nohup
+				t.Skip("bench inherits that the signal is ignored")
+			}
 			x := startTiling(t, tt.columns, "mock")
 			x.until(t, "measurement window:")
 			lines := func() int { return strings.Count(x.said(), "\n") }

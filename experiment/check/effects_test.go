@@ -207,7 +207,7 @@ func TestEffectsOfAnUnsteadyRow(t *testing.T) {
 	closed.Spec.Rate, closed.Spec.Concurrency = 0, 4
 	drifting := &record.Steadiness{Trends: map[string]stats.Trend{"ttft": {P: 0, Change: -0.5}, "tpot": {P: 0, Change: 0.25}, "e2e": {P: 0.5, Change: 9}}}
 	f := drift(drifting)
-	if f.problem != "ttft fell by 50 %, tpot rose by 25 % through the window" || len(f.effects) != len(firstToken)+len(betweenIt) || *f.effects[0].Bound != 1.5 || *f.effects[3].Bound != 1.25 {
+	if f.problem != "ttft fell by 50 %, tpot rose by 25 % through the window" || len(f.effects) != len(metric.Spanning(metric.ToFirstToken))+len(metric.Spanning(metric.BetweenTokens)) || *f.effects[0].Bound != 1.5 || *f.effects[3].Bound != 1.25 {
 		t.Errorf("%+v", f)
 	}
 }

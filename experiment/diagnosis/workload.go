@@ -178,7 +178,8 @@ func newWorkload(m *record.Manifest, all []series.Series, i int, diagnoses []Dia
 		a.Classes, a.Tenants = classesOf(p), tenantsOf(all, p)
 	}
 	if a.Lead != LeadShip {
-		a.Figures = append([]Fact{{Name: "load", Value: a.Load}}, a.Figures...)
+		load := s.Points[a.Quoted].LoadParts
+		a.Figures = append([]Fact{figure("load", load[0], load[1])}, a.Figures...)
 	}
 	return a.Workload
 }

@@ -33,7 +33,6 @@ type RunConfig struct {
 	// in memory meanwhile; nil: they are kept in memory.
 	Reread     func(each func(*record.Record) error) error
 	SampleFile io.ReadWriteSeeker // an empty file that holds the samples during the row; nil: they are kept in memory
-	startup    *record.Startup    // of a cold start whose server bench started; nil: the server ran already
 	Workers    Workers            // that send the load; nil: this process sends it
 	// ServerStart counts the servers of the run, for workers, which reach each anew.
 	ServerStart int
@@ -184,7 +183,7 @@ func (m *measurement) summarize(measured *load.Measured, samples []telemetry.Sam
 	row := m.e.Row
 	row.Epoch, row.Window = measured.Epoch.UTC(), m.windowOf(measured)
 	if m.t.Spec.IsColdStart() {
-		row.ColdStart = &record.ColdStart{IdleS: m.t.Spec.EffectiveLoad().Idle, Server: m.t.startup}
+		row.ColdStart = &record.ColdStart{IdleS: m.t.Spec.EffectiveLoad().Idle}
 	}
 	if m.t.Workers == nil {
 		row.ServerLost = m.sent.serverLost()

@@ -112,7 +112,7 @@ type Config struct {
 	Drained func()
 	// Drain is how long requests in flight may go on after ctx has ended.
 	Drain time.Duration
-	// Wait sleeps until t or the end of ctx; nil = as precisely as the machine can.
+	// wait sleeps until t or the end of ctx; nil = as precisely as the machine can.
 	wait func(ctx context.Context, t time.Time)
 }
 

@@ -125,7 +125,7 @@ func (c *Client) Get(ctx context.Context, path string) (status int, header http.
 	return c.request(ctx, http.MethodGet, url, nil)
 }
 
-// Post sends JSON to a path of the server's root. It is not measured. Every status is an answer, with secrets masked.
+// post sends JSON to a path of the server's root. It is not measured. Every status is an answer, with secrets masked.
 func (c *Client) post(ctx context.Context, path string, body []byte) (status int, answer []byte, err error) {
 	status, _, answer, err = c.request(ctx, http.MethodPost, c.root+path, body)
 	return status, answer, err

@@ -103,21 +103,16 @@ func (r Root) Listening(port int) map[string]bool {
 	return out
 }
 
-// addListening ends at the first connection behind a socket of the port: a busy machine has connections by the ten
-// thousand, which Linux lists behind all that listens.
+// addListening ends at the first connection: a busy machine has them by the ten thousand, and Linux lists all that
+// listens before them.
 func addListening(sockets map[string]bool, text io.Reader, port int) {
-	const listen = "0A" // TCP_LISTEN
-	before := len(sockets)
-	for lines := bufio.NewScanner(text); lines.Scan(); {
-		line := lines.Text()
-		if !strings.Contains(line, " "+listen+" ") {
-			if len(sockets) > before {
-				return
-			}
-			continue
+	lines := bufio.NewScanner(text)
+	for lines.Scan(); lines.Scan(); { // not the heading
+		f := strings.Fields(lines.Text())
+		if len(f) < 10 || f[3] != "0A" { // TCP_LISTEN
+			return
 		}
-		f := strings.Fields(line)
-		if len(f) > 9 && f[3] == listen && strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) {
+		if strings.HasSuffix(f[1], fmt.Sprintf(":%04X", port)) {
 			sockets["socket:["+f[9]+"]"] = true
 		}
 	}

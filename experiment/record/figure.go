@@ -229,7 +229,7 @@ type Energy struct {
 	TokensPerJoule float64 `json:"output_tokens_per_j"` // output tok/s per W
 }
 
-// Figure is the value of EnergyPerToken or TokensPerJoule.
+// figure is the value of EnergyPerToken or TokensPerJoule.
 func (e *Energy) figure(name string) float64 {
 	if name == metric.EnergyPerToken {
 		return e.PerToken

@@ -241,7 +241,7 @@ func (r *Row) EndedInWarmup() bool {
 // ColdStart describes a cold-start row: single requests to an idle server, each over its own connection.
 type ColdStart struct {
 	IdleS workload.Span `json:"idle_s"` // before each request
-	// Server is the start of the server; null = bench did not start it.
+	// Server is null: servers in run.json have their starts.
 	Server *Startup `json:"server_start"`
 }
 

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// Correct reports whether a text is one of the expected answers: the whole text, its last line without "Answer:" or
+// correct reports whether a text is one of the expected answers: the whole text, its last line without "Answer:" or
 // "####", or its last \boxed{}. Case, outer white space and Markdown, and a final mark do not count.
 func correct(text string, expected []string) bool {
 	candidates := []string{plain(text), lastLine(text)}

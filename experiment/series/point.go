@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"bench/experiment"
 	"bench/experiment/check"
@@ -22,6 +23,8 @@ type Point struct {
 	Class string        `json:"class,omitempty"` // of a mix, which the figures are about; absent: all requests
 	// "concurrency 8", "rate 2/s", "rate inf"; "concurrency 6.4 (requested 8)" if workers waited for the client
 	Load string `json:"load"`
+	// LoadParts are "concurrency 6.4" and "(requested 8)"; the second is empty where Load is the first.
+	LoadParts [2]string `json:"-"`
 
 	OutputTokensPerS record.Repeats `json:"output_tokens_per_s"`
 	// null: the number of GPUs is not specified
@@ -62,14 +65,16 @@ type Point struct {
 func pointOf(axis string, rows []*record.Row) Point {
 	slices.SortFunc(rows, func(a, b *record.Row) int { return cmp.Compare(a.Spec.Repeat, b.Spec.Repeat) })
 	p := Point{Rows: rows, LoadValue: loadOn(axis, &rows[0].Spec), Valid: true}
-	p.Load = loadName(axis, p.LoadValue)
+	p.LoadParts[0] = loadName(axis, p.LoadValue)
 	if mean, ok := inFlight(rows); ok && axis == "concurrency" {
 		p.LoadValue = mean
-		p.Load = fmt.Sprintf("%s %s (requested %d)", axis, unit.Brief(mean, 3), rows[0].Spec.Concurrency)
+		p.LoadParts = [2]string{axis + " " + unit.Brief(mean, 3),
+			fmt.Sprintf("(requested %d)", rows[0].Spec.Concurrency)}
 	}
 	if rows[0].Spec.IsColdStart() {
-		p.Load = "cold starts"
+		p.LoadParts = [2]string{"cold starts"}
 	}
+	p.Load = strings.TrimSpace(p.LoadParts[0] + " " + p.LoadParts[1])
 	var output, perGPU, requests, offered, perUser, energy []float64
 	for _, r := range rows {
 		p.Valid = p.Valid && r.Valid()

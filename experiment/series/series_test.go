@@ -139,6 +139,9 @@ func TestPointAtTheLoadThatItHad(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+	if parts := s.Points[1].LoadParts; parts != [2]string{"concurrency 6.4", "(requested 8)"} {
+		t.Errorf("%q", parts)
+	}
 }
 
 // The highest load within the SLO is below the first that misses it by its load. What a low load misses by nature

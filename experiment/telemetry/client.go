@@ -165,7 +165,7 @@ func mergeHistograms(in []Sample) [][2]float64 {
 	return out
 }
 
-// WaitQuantile is the upper edge, in ms, of the bucket with the quantile p of Sample.Sched; nil: no counts.
+// waitQuantile is the upper edge, in ms, of the bucket with the quantile p of Sample.Sched; nil: no counts.
 func waitQuantile(buckets [][2]float64, p float64) *float64 {
 	var n, sum float64
 	for _, b := range buckets {

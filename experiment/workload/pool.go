@@ -42,7 +42,7 @@ func NewPool(blocks, blockTokens int) *Pool {
 	return p
 }
 
-// Serve serves a request and returns how many tokens of its prompt were cached: whole blocks, but never the
+// serve serves a request and returns how many tokens of its prompt were cached: whole blocks, but never the
 // last token, whose output must be computed. The answer's tokens are cached too, except for the last one,
 // which no step has read; a nil answer adds nothing.
 func (p *Pool) serve(r *Request, answer []Block) (hit int) {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// All yields every remaining request, later turns included, in the order in which they would be sent if each
+// all yields every remaining request, later turns included, in the order in which they would be sent if each
 // took the given time: by arrivals in an open loop, else by the given number of workers, each of which keeps
 // its conversation to its end. It is endless unless the plan has a trace. The plan keeps its position.
 func (p *Plan) all(workers int, takes time.Duration) iter.Seq[Request] {

@@ -78,7 +78,7 @@ const (
 	maxImageSide = 8192
 )
 
-// N is the number of images in a prompt; 0 = nil.
+// n is the number of images in a prompt; 0 = nil.
 func (im *Images) n() int {
 	if im == nil {
 		return 0

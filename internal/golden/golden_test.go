@@ -35,7 +35,6 @@ var binary string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	os.Setenv("TMPDIR", "/tmp") // lines wrap by the length of a path
 	os.Exit(run(m))
 }
 
@@ -54,6 +53,7 @@ func run(m *testing.M) int {
 			return 1
 		}
 	}
+	os.Setenv("TMPDIR", "/tmp") // of the results: lines wrap by the length of their path
 	return m.Run()
 }
 

@@ -38,12 +38,8 @@ const mostKPIs = 4
 func changeKPIs(f *report.Forest) (out []kpi) {
 	deciding := f.Deciding()
 	for _, l := range deciding.Main[:min(mostKPIs, len(deciding.Main))] {
-		change, within, _ := strings.Cut(l.Change, " [")
-		if within != "" {
-			within = "[" + within + " "
-		}
-		out = append(out, kpi{Name: l.Figure + ", " + report.PointWords(l.Point), Value: change,
-			Rest: within + l.Verdict()})
+		out = append(out, kpi{Name: l.Figure + ", " + report.PointWords(l.Point), Value: l.Change.Text,
+			Rest: strings.TrimSpace(l.Change.Within + " " + l.Verdict())})
 	}
 	return out
 }

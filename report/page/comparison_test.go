@@ -63,7 +63,7 @@ func TestForestChart(t *testing.T) {
 	axis := drawn.Option["yAxis"].([]any)
 	names, changes := axis[0].(map[string]any)["data"].([]any), axis[1].(map[string]any)["data"].([]any)
 	if len(names) != len(f.Main) || names[len(names)-1] != f.Main[0].Point+" · "+f.Main[0].Figure ||
-		changes[len(names)-1] != f.Main[0].Change+" FAIL" {
+		changes[len(names)-1] != f.Main[0].Change.Full()+" FAIL" {
 		t.Errorf("%v\n%v", names, changes)
 	}
 	marks := map[string]int{}

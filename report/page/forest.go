@@ -44,7 +44,7 @@ func forestChart(id, title string, lines []report.ForestLine, reach float64) cha
 	names, changes := make([]string, len(lines)), make([]string, len(lines))
 	for i := range lines {
 		names[i] = lines[i].Point + " · " + lines[i].Figure
-		changes[i] = strings.TrimSpace(lines[i].Change + " " + string(lines[i].Metric.Gate))
+		changes[i] = strings.TrimSpace(lines[i].Change.Full() + " " + string(lines[i].Metric.Gate))
 	}
 	line := newPlot(opts.XAxis{Type: "value", Name: "← better · worse →", Position: "top", Min: -reach, Max: reach},
 		opts.YAxis{Type: "category", Data: names})

@@ -286,7 +286,7 @@ func newTableView(prefix string, t report.Table) *tableView {
 		cells := make([]cellView, len(row))
 		for i, c := range row {
 			class := string(c.Kind)
-			if len(strings.TrimSpace(c.Text+" "+c.Within)) > proseLength && c.Kind != report.Code {
+			if len(c.Full()) > proseLength && c.Kind != report.Code {
 				class += " prose"
 			}
 			cells[i] = cellView{Text: text.EscapeLines(c.Text), Title: text.EscapeLines(c.Title), Class: class,

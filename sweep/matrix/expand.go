@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"bench/experiment"
 	"bench/sweep/strict"
@@ -33,9 +34,11 @@ type axis struct {
 }
 
 // listKeys are keys of a row, or of a table in it, that take a list as one value.
-var listKeys = append(experiment.KeysCompared("none", "toml"), "mix", "slo", "name", "repeats", "kind", "pairs",
-	"arrival.steps", "adapters.names", "adapters.weights", "prompts.category", "input.buckets", "input.values",
-	"output.buckets", "output.values")
+var listKeys = sync.OnceValue(func() []string {
+	return append(experiment.KeysCompared("none", "toml"), "mix", "slo", "name", "repeats", "kind", "pairs",
+		"arrival.steps", "adapters.names", "adapters.weights", "prompts.category", "input.buckets", "input.values",
+		"output.buckets", "output.values")
+})
 
 func (x *expander) at() string { return fmt.Sprintf("row[%d]", x.index) }
 
@@ -117,7 +120,7 @@ func (x *expander) findAxes(merged map[string]any) {
 		}
 	}
 	for _, key := range keys {
-		if slices.Contains(listKeys, key) {
+		if slices.Contains(listKeys(), key) {
 			continue
 		}
 		switch v := merged[key].(type) {
@@ -131,7 +134,7 @@ func (x *expander) findAxes(merged map[string]any) {
 				table = "defaults." + key
 			}
 			for _, k := range x.doc.Keys(table) {
-				if list, ok := v[k].([]any); ok && !slices.Contains(listKeys, key+"."+k) {
+				if list, ok := v[k].([]any); ok && !slices.Contains(listKeys(), key+"."+k) {
 					x.addAxis(key+"."+k, list)
 				}
 			}

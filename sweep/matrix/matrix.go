@@ -57,7 +57,7 @@ func (m *Matrix) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Problem is a mistake at a path of the file that was read, such as target.hardware.
+// problem is a mistake at a path of the file that was read, such as target.hardware.
 func (m *Matrix) problem(path, text, hint string) strict.Problem {
 	return m.doc.Problem(path, text, hint)
 }

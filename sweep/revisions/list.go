@@ -69,7 +69,7 @@ func read(lines []string) (out []Revision, err error) {
 	return out, nil
 }
 
-// Short is a name for people: of a commit its first digits.
+// short is a name for people: of a commit its first digits.
 func (r *Revision) short() string {
 	const digits, whole = 9, 40
 	if len(r.Name) >= whole && strings.Trim(r.Name, "0123456789abcdef") == "" {
