@@ -90,7 +90,7 @@ func (r *reach) able(ctx context.Context, p *Proxy) bool {
 	return r.ok
 }
 
-// HostPort is the address of a URL, whose port can be that of its scheme.
+// hostPort is the address of a URL, whose port can be that of its scheme.
 func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 }
