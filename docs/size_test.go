@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 117_033
+	mostLines         = 117_034
 	mostPackages      = 66
 	mostExportedNames = 2_418 // types, functions, methods, variables and constants
 	mostExportedField = 3_978
@@ -27,7 +27,7 @@ const (
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
 	"report":               7_359,
-	"cmd/bench":            7_636,
+	"cmd/bench":            7_637,
 	"experiment/trace":     4_895,
 	"experiment/openai":    5_058,
 	"experiment/mock":      5_052,

@@ -64,6 +64,7 @@ func (f *askFlags) ask(c *cli, path string, questions []string) error {
 			return err
 		}
 	}
+	var refused error // by the first row
 	all := series.FromRows(run.Live())
 	for i := range all {
 		s := &all[i]
@@ -72,11 +73,15 @@ func (f *askFlags) ask(c *cli, path string, questions []string) error {
 		}
 		answer, err := s.AskTwin(q, limits != "", run.Manifest.Slots(), run.Requests)
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.Label(), err)
+			refused = cmp.Or(refused, fmt.Errorf("%s: %w", s.Label(), err))
+			continue
 		}
 		return c.write(f.output, "answer", answer, func(w io.Writer, screen report.Screen) error {
 			return report.AskText(w, s, q, answer, screen)
 		})
+	}
+	if refused != nil {
+		return refused
 	}
 	return usage("%s of %s has the two loads of %s that a twin needs\nhint: bench report %s --format text lists rows",
 		strings.TrimSpace("no row "+f.row), path, cmp.Or(axis, "one kind"), path)

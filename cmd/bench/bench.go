@@ -145,10 +145,14 @@ It reports the operating point, the bottleneck, and how reliable the figures are
 	c.setHelp(root)
 	root.Version = versionText()
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if cmd.Name() != "version" { // the others may connect
 			useRoots()
 		}
+		if cmd.Name() == "trace" { // -o is a trace
+			return nil
+		}
+		return formatByName(cmd.Flags())
 	}
 	root.Flags().BoolP("version", "v", false, "print the version of bench and of Go")
 	root.InitDefaultCompletionCmd(c.args...)

@@ -19,28 +19,39 @@ import (
 	"bench/sweep"
 )
 
-// output is where a command writes its document: --format and -o.
-type output struct {
-	format, file string
-	flags        *pflag.FlagSet
-}
-
-// json: the format, or without one the name of the file, asks for JSON.
-func (o *output) json() bool {
-	return o.format == "json" || filepath.Ext(o.file) == ".json" && !o.flags.Changed("format")
-}
+// output is where a command writes its document: --format, else the ending of the name of -o, and -o.
+type output struct{ format, file string }
 
 var textOrJSON = []string{"text", "json"}
 
 func (o *output) register(fl *pflag.FlagSet, otherwise string, formats ...string) {
-	o.flags = fl
 	formatFlag(fl, &o.format, formats)
-	fl.StringVarP(&o.file, "output", "o", "", strings.TrimSpace("`FILE` to write; - for stdout "+otherwise))
+	fl.StringVarP(&o.file, "output", "o", "",
+		strings.TrimSpace("`FILE` to write, its ending sets the format; - for stdout "+otherwise))
 }
 
 func formatFlag(fl *pflag.FlagSet, into *string, formats []string) {
 	*into = formats[0]
 	fl.Var(choice{into, "format", formats}, "format", strings.Join(formats, ", "))
+}
+
+// formatByName sets the format that the ending of -o asks for, unless --format does.
+func formatByName(fl *pflag.FlagSet) error {
+	file, format := fl.Lookup("output"), fl.Lookup("format")
+	if file == nil || file.Shorthand != "o" || format == nil || format.Changed {
+		return nil
+	}
+	known := format.Value.(choice).known
+	switch end := strings.TrimPrefix(filepath.Ext(file.Value.String()), "."); {
+	case end == "txt":
+		return fl.Set("format", "text")
+	case slices.Contains(known, end):
+		return fl.Set("format", end)
+	case end != "":
+		return usage("-o %s: no format has this ending: use .txt, .%s, or --format", file.Value,
+			strings.Join(known, ", ."))
+	}
+	return nil
 }
 
 // choice is a flag that has one of some values.
@@ -72,7 +83,7 @@ func (c *cli) screenFor(file string) report.Screen {
 
 func (c *cli) write(o output, what string, document any, text func(w io.Writer, s report.Screen) error) error {
 	return c.deliver(o.file, what, func(w io.Writer) error {
-		if o.json() {
+		if o.format == "json" {
 			return export.WriteJSON(w, document)
 		}
 		return text(w, c.screenFor(o.file))

@@ -74,17 +74,14 @@ and --precision add the roofline to a run that was measured without it, or with 
 			if err := positive(cmd.Flags(), "gpus"); err != nil {
 				return err
 			}
-			if !cmd.Flags().Changed("format") {
-				if err := f.setFormatByName(); err != nil {
-					return err
-				}
+			if !cmd.Flags().Changed("format") && (f.again() || f.findings) {
+				f.format = "text"
 			}
 			return f.report(c, args)
 		},
 	}
 	fl := cmd.Flags()
-	f.register(fl, "(default: report.html in the run for html, else stdout); its name sets the format",
-		formatNames()...)
+	f.register(fl, "(default: report.html in the run for html, else stdout)", formatNames()...)
 	fl.StringVar(&f.slo, "slo", "",
 		"`LIMITS` in place of the runs' own: ttft_p95=300ms,error_rate=0.01, or a matrix (*.toml)")
 	fl.BoolVar(&f.recompute, "recompute", false, "derive everything again from the stored requests")
@@ -94,23 +91,6 @@ and --precision add the roofline to a run that was measured without it, or with 
 		"text with findings, bottlenecks and every table, not only the answer and the points")
 	enforceFlag(fl, &f.enforce)
 	return cmd
-}
-
-// setFormatByName takes the format that the name of the output asks for. Without an ending it is text of what was
-// evaluated again, and html.
-func (f *reportFlags) setFormatByName() error {
-	switch end := strings.TrimPrefix(filepath.Ext(f.file), "."); {
-	case end == "txt":
-		f.format = "text"
-	case slices.Contains(formatNames(), end):
-		f.format = end
-	case end != "":
-		return usage("-o %s: no format has this ending: use .txt, .%s, or --format", f.file,
-			strings.Join(formatNames(), ", ."))
-	case f.again() || f.findings:
-		f.format = "text"
-	}
-	return nil
 }
 
 type reportFormat struct {

@@ -80,7 +80,8 @@ Files can be gzip or zstd. docs/traces.md describes the formats, the figures and
 
 func (t *traceFlags) register(f *pflag.FlagSet) {
 	f.StringArrayVar(&t.set, "set", nil, "`KEY=VALUE` of [row.trace], e.g. trace.max_input=4096 (repeatable)")
-	t.output.register(f, "(compressed if its name ends in .gz or .zst)", textOrJSON...)
+	t.output.register(f, "", textOrJSON...)
+	f.Lookup("output").Usage = "`FILE` to write the trace, compressed if its name ends in .gz or .zst; - for stdout"
 	f.BoolVar(&t.anonymize, "anonymize", false, "keep only lengths, relative times and counted numbers")
 	f.IntVar(&t.sessions, "sessions", 0, "write a random sample of this many sessions")
 	f.IntVar(&t.requests, "requests", 0, "write a random sample of this many requests, of a trace without graphs")

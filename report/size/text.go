@@ -50,7 +50,7 @@ func (r *Result) answer() string {
 func (p *Plan) String() string {
 	n := p.Replicas
 	fleet := fmt.Sprintf("%d × %s", n.Best, p.Name)
-	if p.AtMost && n.Low > 1 {
+	if p.AtMost && n.Low > 1 && n.Low < n.Best {
 		return fmt.Sprintf("%d to %s", n.Low, fleet)
 	}
 	if p.AtMost {
