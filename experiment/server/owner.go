@@ -18,18 +18,25 @@ func (e *StaleError) Error() string {
 		e.address)
 }
 
+// checkFree fails if a process listens at the address for some seconds: what a killed bench leaves is ended soon.
 func (c Config) checkFree(ctx context.Context) error {
 	address := c.address()
 	if address == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil
+	for ctx.Err() == nil {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return nil
+		}
+		conn.Close()
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
-	conn.Close()
 	return &StaleError{address}
 }
 
