@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 117_041
+	mostLines         = 117_033
 	mostPackages      = 66
 	mostExportedNames = 2_418 // types, functions, methods, variables and constants
 	mostExportedField = 3_978

@@ -69,10 +69,6 @@ func (m *Model) StepTime(decoding, context, prefill int) float64 {
 	if m.Step != nil {
 		return m.Step(decoding, context, prefill)
 	}
-	return m.linear(decoding, context, prefill)
-}
-
-func (m *Model) linear(decoding, context, prefill int) float64 {
 	return m.Base + m.PerSequence*float64(decoding) + m.PerContextToken*float64(context) +
 		m.PerPrefillToken*float64(max(0, prefill-m.FreePrefillTokens))
 }

@@ -99,11 +99,7 @@ func (s *server) decode(until float64) bool {
 	was, last := s.step, s.running[0].step-1
 	now, context := s.now, s.context
 	for ; s.step < last && now < until && now <= latest; s.step++ {
-		if s.m.Step != nil {
-			now += s.m.Step(n, context, 0)
-		} else {
-			now += s.m.linear(n, context, 0)
-		}
+		now += s.m.StepTime(n, context, 0)
 		context += n
 	}
 	if s.step == was {
