@@ -57,11 +57,11 @@ func WriteWhole(path string, write func(io.Writer) error) error {
 		return writeInto(path, write)
 	case err == nil:
 		if path, err = filepath.EvalSymlinks(path); err != nil {
-			return fmt.Errorf("writing: %w", err)
+			return err
 		}
 	default:
 		if _, err := os.Lstat(path); err == nil {
-			return fmt.Errorf("writing %s: the link leads to a missing file\nhint: name the file itself", path)
+			return fmt.Errorf("%s: the link leads to a missing file\nhint: name the file itself", path)
 		}
 	}
 	return directory{path: filepath.Dir(path)}.stream(filepath.Base(path), write)
@@ -71,7 +71,7 @@ func WriteWhole(path string, write func(io.Writer) error) error {
 func writeInto(path string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
-		return fmt.Errorf("writing: %w", err)
+		return err
 	}
 	return errors.Join(write(f), f.Close())
 }

@@ -65,7 +65,7 @@ func (f *askFlags) ask(c *cli, path string, questions []string) error {
 		}
 	}
 	var refused error // by the first row
-	all := series.FromRows(run.Live())
+	all := series.RatesFirst(run.Live())
 	for i := range all {
 		s := &all[i]
 		if len(s.Points) < 2 || f.row != "" && s.Name != f.row && s.Label() != f.row || axis != "" && s.Axis != axis {

@@ -85,14 +85,14 @@ behind the measured curve.`,
   bench predict --model my-model/config.json    # an entry of model_configs.json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.keys.Target.GPUs == 0 && cmd.Flags().Changed("gpus") {
+				return usage("--gpus is 0\nhint: leave it out, or state a number above 0")
+			}
 			if len(args) == 1 {
 				return f.predictMatrix(c, cmd, args[0])
 			}
 			if err := checkMatrixFlags(cmd, false); err != nil {
 				return err
-			}
-			if f.keys.Target.GPUs == 0 && cmd.Flags().Changed("gpus") {
-				return usage("--gpus is 0\nhint: leave it out, or state a number above 0")
 			}
 			return f.predict(c, cmd.Flags().Changed("batch"))
 		},

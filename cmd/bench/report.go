@@ -130,7 +130,10 @@ func (f *reportFlags) report(c *cli, paths []string) error {
 	}
 	var runs []*report.Run
 	format := reportFormats[slices.Index(formatNames(), f.format)]
-	for _, path := range paths {
+	for i, path := range paths {
+		if slices.Contains(paths[:i], path) {
+			return usage("%s is named twice", path)
+		}
 		run, err := foreign.Load(path)
 		if err != nil {
 			return usage("%w", err)

@@ -62,7 +62,7 @@ the rows or the recording had are refused.`,
   bench size RUN --hours 4,3,6,20,38,40,22,8 --start-up 3m     # a fixed fleet beside autoscalers`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(); err != nil {
+			if err := cmp.Or(positive(cmd.Flags(), "rate", "gpus"), f.check()); err != nil {
 				return err
 			}
 			return f.size(c, cmd, args[0])
@@ -92,17 +92,9 @@ func routerFlag(fl *pflag.FlagSet, into *string) {
 }
 
 func (f *sizeFlags) check() error {
-	if f.rate < 0 || math.IsNaN(f.rate) || math.IsInf(f.rate, 0) {
-		return usage("--rate: expected a number above 0\nhint: --rate 40")
-	}
 	for _, x := range f.hours {
 		if !(x >= 0 && x <= math.MaxFloat64) {
 			return usage("--hours: %v is no rate\nhint: --hours 4,3,20,38,12", x)
-		}
-	}
-	for _, n := range f.gpus {
-		if n < 1 {
-			return usage("--gpus: %d is not a number of GPUs\nhint: --gpus 1,2,4", n)
 		}
 	}
 	switch {

@@ -9,6 +9,7 @@ import (
 	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/series"
+	"bench/experiment/stats"
 	"bench/experiment/unit"
 	"bench/experiment/verdict"
 )
@@ -106,6 +107,7 @@ func figures(p *series.Point) []Fact {
 func percentiles(p *series.Point) (out []Fact) {
 	add := func(latency, stat string) {
 		if l, ok := p.Latency(latency).Get(stat); ok {
+			l.CI95 = bounded(p, latency+"_"+stat, l.CI95)
 			value, within := l.WithInterval()
 			f := figure(metric.Words(latency)+" "+stat, value, within)
 			f.Latency = true
@@ -125,6 +127,22 @@ func percentiles(p *series.Point) (out []Fact) {
 		}
 	}
 	return out
+}
+
+// bounded has the ends of the limit's verdict where the requests' order leaves an end open, so that a PASS does not
+// stand beside an interval without an end.
+func bounded(p *series.Point, limit string, iv stats.Interval) stats.Interval {
+	for _, v := range p.Limits {
+		if v.Metric == limit && v.Class == "" && v.Interval != nil {
+			if math.IsInf(iv.Lo, 0) {
+				iv.Lo = v.Interval.Lo
+			}
+			if math.IsInf(iv.Hi, 0) {
+				iv.Hi = v.Interval.Hi
+			}
+		}
+	}
+	return iv
 }
 
 func closest(p *series.Point) *Closest {

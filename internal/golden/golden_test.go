@@ -81,7 +81,7 @@ const (
 
 // TestStored reads runs that are stored, in each format.
 func TestStored(t *testing.T) {
-	runs := []string{"results/example/20261122T203930Z"}
+	runs := []string{example}
 	entries, err := filepath.Glob(filepath.Join(root, stored, "*", "*Z"))
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,8 @@ func OfRow(s *experiment.Spec, t experiment.Target) (*Server, error) {
 	return &Server{Question: Question{Traffic: traffic, Limits: limits}, Name: s.Name, spec: *s, Target: t}, nil
 }
 
-// OfRun is the server of a run or a recording, by its first row of several loads; name is that of a row, empty = any.
+// OfRun is the server of a run or a recording, by its first row of several loads, and of rates if there is one;
+// name is that of a row, empty = any.
 func OfRun(run *report.Run, name string) (*Server, error) {
 	t := run.Manifest.Target
 	s := &Server{Name: run.Dir, Target: experiment.Target{Hardware: t.Hardware, GPUs: t.GPUs, Precision: t.Precision,
@@ -56,7 +57,7 @@ func OfRun(run *report.Run, name string) (*Server, error) {
 		return s, s.Recorded(&run.Rows[0], records)
 	}
 	var without error
-	for _, curve := range series.FromRows(run.Live()) {
+	for _, curve := range series.RatesFirst(run.Live()) {
 		if name != "" && curve.Name != name && curve.Label() != name || len(curve.Points) < 2 {
 			continue
 		}
