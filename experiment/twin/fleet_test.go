@@ -1,6 +1,7 @@
 package twin
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -124,4 +125,44 @@ func TestPrefixAwareKeepsHits(t *testing.T) {
 	if hits[PrefixAware] < 0.9 || math.Abs(hits[RoundRobin]-4.0/12) > 0.05 {
 		t.Errorf("shares of hits: %v, expected above 0.9 prefix-aware and a third round-robin", hits)
 	}
+}
+
+// stepwise is a fleet of one that advances each step alone, without the loop for steps that only decode.
+func stepwise(m *Model, requests []Request) []Request {
+	out := slices.Clone(requests)
+	s := newServer(m, out, 0)
+	for i := range out {
+		for s.begins() < out[i].Arrival {
+			s.advance()
+		}
+		s.waiting = append(s.waiting, i)
+	}
+	for !math.IsInf(s.begins(), 1) {
+		s.advance()
+	}
+	return out
+}
+
+func TestDecodingIsStepwise(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := small
+		m.FrontEnd = rapid.SampledFrom([]float64{0, 0.003, 0.4}).Draw(t, "front end")
+		m.MaxSequences = rapid.IntRange(0, 12).Draw(t, "sequences")
+		m.MaxStepTokens = rapid.SampledFrom([]int{0, 2, 8, 64, 512}).Draw(t, "tokens")
+		m.PerContextToken = rapid.SampledFrom([]float64{0, 1e-6}).Draw(t, "context")
+		requests := poisson(rapid.Float64Range(0.5, 100).Draw(t, "rate"), 60, rapid.Uint64().Draw(t, "seed"))
+		for i := range requests {
+			requests[i].Output = rapid.IntRange(1, 50).Draw(t, "output")
+			if rapid.Bool().Draw(t, "at a step") { // bursts, and arrivals at the moment in which a step ends
+				requests[i].Arrival = math.Floor(requests[i].Arrival*100) / 100
+			}
+		}
+		slices.SortStableFunc(requests, func(a, b Request) int { return cmp.Compare(a.Arrival, b.Arrival) })
+		got, want := (&Fleet{Model: &m}).Run(requests, 0), stepwise(&m, requests)
+		for i := range want {
+			if got[i].First != want[i].First || got[i].Last != want[i].Last {
+				t.Fatalf("request %d: %+v, step by step %+v", i, got[i], want[i])
+			}
+		}
+	})
 }
