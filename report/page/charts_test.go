@@ -3,8 +3,11 @@ package page
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"bench/experiment/record"
 )
 
 // optionsOf are the descriptions of the charts of a page.
@@ -67,5 +70,29 @@ func TestSeriesLookTheSame(t *testing.T) {
 	}
 	if several < 1 {
 		t.Errorf("only %d series are in several charts: nothing is shown", several)
+	}
+}
+
+// Only limits on percentiles of a chart's own latency are lines in it: a mean, a share and the time per token are not.
+func TestLimitLines(t *testing.T) {
+	limits := []record.Verdict{
+		{Metric: "ttft_p95", Limit: 2000, Unit: "ms"}, {Metric: "ttft_p95", Limit: 500, Unit: "ms", Class: "chat"},
+		{Metric: "ttft_mean", Limit: 300, Unit: "ms"}, {Metric: "e2e_per_token_p95", Limit: 40, Unit: "ms"},
+		{Metric: "error_rate", Limit: 0.01, Unit: "share"},
+	}
+	rows := []*record.Row{{SLO: limits}}
+	text, err := json.Marshal(limitAcross(rows, "ttft"))
+	if err != nil || strings.Count(string(text), `"xAxis"`) != 1 || !strings.Contains(string(text), `"xAxis":2000`) {
+		t.Errorf("%s %v", text, err)
+	}
+	if e2e := limitAcross(rows, "e2e"); e2e != nil {
+		t.Errorf("%v", e2e)
+	}
+	for class, want := range map[string]float64{"": 2000, "chat": 500} {
+		got := map[string][]float64{}
+		addLimits(got, limits, class)
+		if !slices.Equal(got["ttft_p95"], []float64{want}) || len(got["ttft_mean"])+len(got["error_rate"]) > 0 {
+			t.Errorf("class %q: %v", class, got)
+		}
 	}
 }
