@@ -43,6 +43,7 @@ func (v *virtual) arrive(job *Job) {
 		v.arriving = nil
 	case v.Concurrency == 0 || v.free > 0:
 		v.free--
+		job.Ready = max(job.Ready, v.now) // later than At if one before it waited, and two workers became free at once
 		v.begin(job)
 		v.nextArrival()
 	case v.Follow != nil:

@@ -207,3 +207,24 @@ func TestSimulateEnds(t *testing.T) {
 		t.Errorf("%v, window %+v, %d requests", err, m, len(jobs))
 	}
 }
+
+// Two workers that become free at the same time take the two requests that wait, and neither begins before.
+func TestSimulateTwoFreeAtOnce(t *testing.T) {
+	service := func(j *Job) time.Duration { return sec - j.Request.At%sec } // all end at whole seconds
+	l := workload.Load{Concurrency: 2, Requests: 8}
+	jobs, _, err := virtually(t.Context(), l, constant(4), service, nil, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range jobs {
+		inFlight := 0
+		for _, other := range jobs {
+			if other.Result.Sent <= j.Result.Sent && j.Result.Sent < other.Result.End {
+				inFlight++
+			}
+		}
+		if inFlight > l.Concurrency || j.Result.Sent != j.Ready {
+			t.Errorf("request %d: %d in flight at %v, ready %v", j.Request.Index, inFlight, j.Result.Sent, j.Ready)
+		}
+	}
+}
