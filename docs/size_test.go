@@ -15,9 +15,9 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 117_033
+	mostLines         = 117_152
 	mostPackages      = 66
-	mostExportedNames = 2_418 // types, functions, methods, variables and constants
+	mostExportedNames = 2_420 // types, functions, methods, variables and constants
 	mostExportedField = 3_978
 	mostWideLines     = 190 // of more than 120 columns
 	mostFlags         = 98  // of commands
@@ -36,11 +36,11 @@ var larger = map[string]int{
 	"report/compare":       4_154,
 	"experiment/record":    4_981,
 	"sweep":                3_156,
-	"experiment/diagnosis": 4_559,
+	"experiment/diagnosis": 4_577,
 	"experiment/endpoint":  4_293,
-	"experiment/stats":     3_893,
+	"experiment/stats":     3_965,
 	"report/page":          3_532,
-	"experiment/series":    3_226,
+	"experiment/series":    3_249,
 }
 
 type counted struct {

@@ -30,7 +30,7 @@ func settingsTable(o *Analysis) Table {
 		for _, c := range x.Changes {
 			if !slices.Contains(names, c.Name()) {
 				names = append(names, c.Name())
-				t.Columns = append(t.Columns, Column{Head: c.Name(), Num: true})
+				t.Columns = append(t.Columns, Column{Head: c.Name(), Unit: "change", Num: true})
 			}
 		}
 	})

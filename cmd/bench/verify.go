@@ -31,8 +31,8 @@ the result; exit code 1 if a file or a figure differs. It changes no file.
 
 A run that was forged as a whole is consistent. A signature shows who vouches for it (bench sweep --sign, or ssh-keygen -Y sign
 -n bench -f KEY run.json); --key takes the public keys that you trust. Hardware, model, server and clock are claims of the
-signer. report.html and summary.md are not verified: bench report RUN and bench report RUN --format md -o RUN/summary.md write
-them again.`,
+signer. report.html and summary.md are not verified: bench report RUN writes the one again, with --format md
+-o RUN/summary.md the other.`,
 		Example: `  bench verify results/chat/20260101T120000Z
   bench verify results/chat/20260101T120000Z --key vendor.pub`,
 		Args: cobra.ExactArgs(1),

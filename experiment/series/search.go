@@ -120,7 +120,11 @@ func byLimits(p *stats.Probe, r *record.Row) {
 		func(v record.Verdict) bool { return experiment.Limit{Key: v.Metric}.EasierByLoad() })
 	var need int
 	if p.Verdict, need = verdict.OfRows(&own); need > 0 {
-		p.Need = float64(r.Summary.Requests.Planned + need)
+		perS := p.Load
+		if r.Spec.Closed() {
+			perS = float64(r.Summary.Requests.Planned) / r.Summary.DurationS
+		}
+		p.Need = float64(r.Summary.Requests.Planned+need) / perS
 	}
 	if p.Verdict == stats.Pass && !r.Valid() {
 		p.Verdict = stats.Undecided

@@ -466,7 +466,10 @@ func TestLimitsWithinNoise(t *testing.T) {
 
 func TestRatesFirst(t *testing.T) {
 	rate := []experiment.Axis{{Key: "rate", Value: "1"}}
-	rows := append(closedCurve(), measured("first", rate, 1, 0, 1, 130, 90, "PASS"), measured("second", rate, 1, 0, 1, 130, 90, "PASS"))
+	rows := closedCurve()
+	for _, name := range []string{"first", "second"} {
+		rows = append(rows, measured(name, rate, 1, 0, 1, 130, 90, "PASS"))
+	}
 	var names []string
 	for _, s := range RatesFirst(rows) {
 		names = append(names, s.Name)

@@ -87,16 +87,19 @@ func (t *Twin) bracket(k *experiment.Search, verdicts stats.Bracket) (b stats.Br
 	}
 	b = verdicts // at the ends of the range, which the twin alone does not decide
 	b.Best = nil
-	if a.Low >= s.Min && a.Low < s.Max {
+	// of a closed loop verdicts hardly depend on chance, as those of many probes near a rate's limit do
+	if a.Low >= s.Min && a.Low < s.Max && !(s.Whole && verdicts.Low != nil && *verdicts.Low > a.Low) {
 		b.Low = new(roundIn(s, a.Low))
 	}
-	if a.High <= s.Max && a.High > s.Min {
+	if a.High <= s.Max && a.High > s.Min && !(s.Whole && verdicts.High != nil && *verdicts.High < a.High) {
 		if b.High = new(s.Round(a.High, true)); s.Whole {
 			*b.High = math.Floor(a.High) + 1
 		}
 	}
 	if b.Bounds() {
-		b.Best = t.best(k)
+		if b.Best = t.best(k); b.Best != nil && s.Whole {
+			b.Best = new(min(max(*b.Best, *b.Low), *b.High))
+		}
 	}
 	return b, ""
 }

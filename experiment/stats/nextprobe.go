@@ -12,7 +12,7 @@ type Probe struct {
 	Verdict Verdict // whether the condition holds at this load; empty = UNDECIDED
 	Log     float64 // ln(figure ÷ limit) of the limit that is nearest to be exceeded, or exceeded most; NaN = unknown
 	Counted bool    // the window ends by a number of requests: none is longer
-	Need    float64 // requests that a window at this load needs for a verdict; 0 = not known
+	Need    float64 // s that a window at this load needs for a verdict; 0 = not known
 	Stay    float64 // mean time of a request in the server, s; 0 = not known, or it did not keep up
 	Window  float64 // s; 0 = not known
 	Spent   float64 // s
@@ -22,21 +22,22 @@ type Probe struct {
 // load between them by the line through the logarithms of the figures on both sides of the limit. Where verdicts
 // contradict each other, all of their loads are between the ends.
 func (s Search) Between(probes []Probe) (b Bracket) {
-	lowestFail, highestPass := math.Inf(1), 0.0
+	lowestFail, passed := math.Inf(1), highestPass(probes)
 	for _, p := range probes {
 		if p.Verdict == Fail {
 			lowestFail = min(lowestFail, p.Load)
-		} else if p.Verdict == Pass {
-			highestPass = max(highestPass, p.Load)
 		}
 	}
 	low, high := 0.0, math.Inf(1)
 	for _, p := range probes {
 		if p.Verdict == Pass && p.Load < lowestFail {
 			low = max(low, p.Load)
-		} else if p.Verdict == Fail && p.Load > highestPass {
+		} else if p.Verdict == Fail && p.Load > passed {
 			high = min(high, p.Load)
 		}
+	}
+	if low >= s.end() {
+		low = s.Max
 	}
 	if low > 0 {
 		b.Low = new(low)
@@ -120,7 +121,11 @@ func (s Search) Next(probes []Probe, pace Pace, known Bracket) (step Step, more 
 	if covered && ends {
 		return Step{}, false
 	}
-	step = s.step(probes, pace, spent, s.place(probes, pace, known.Best))
+	at := s.place(probes, pace, known.Best)
+	step = s.step(probes, pace, spent, at)
+	if last, open := s.settling(probes, pace, at, known.Best); open {
+		step = last
+	}
 	if quoted < s.Min || covered {
 		return step, pace.fit(&step, spent)
 	}
@@ -137,9 +142,64 @@ func (s Search) Next(probes []Probe, pace Pace, known Bracket) (step Step, more 
 	return step, pace.fit(&step, spent) && !ends
 }
 
+// settling is a probe that is long enough for a verdict, where a short one at the next load would show nothing: at the
+// highest load of the range if all of it leans to PASS; where the next load is the last one again; without a best load,
+// at the ends of what the probes lean to, once they are near to each other, and below them. open is false if there is
+// none, or if probes that were long enough left it open.
+func (s Search) settling(probes []Probe, pace Pace, next float64, best *float64) (step Step, open bool) {
+	low, high := Leaning(probes)
+	var loads []float64
+	switch last := probes[len(probes)-1].Load; {
+	case low >= s.end() && math.IsInf(high, 1):
+		loads = []float64{s.Max}
+	case s.Round(last, false) == s.Round(next, false):
+		loads = []float64{next}
+	case best == nil && low > 0 && s.Close(low, high):
+		loads = []float64{high, low}
+		for _, m := range margins {
+			if below := s.Round(m*low, false); below > highestPass(probes) {
+				loads = append(loads, below)
+			}
+		}
+	}
+	for _, load := range loads {
+		if step, open = s.deciding(probes, pace, load); open {
+			return step, true
+		}
+	}
+	return step, false
+}
+
+// end is the highest load of the range as probes of it are rounded.
+func (s Search) end() float64 { return s.Round(s.Max, false) }
+
+// deciding is a probe at a load, as short as a verdict can be, then as long as the last one of a search. open is false
+// if one at that load has a verdict or was that long.
+func (s Search) deciding(probes []Probe, pace Pace, load float64) (step Step, open bool) {
+	const nearly = 0.95
+	step = s.Confirming(probes, pace, load)
+	brief, longest := max(pace.Least, pace.Verdict*stayAt(probes, load)), 0.0
+	for _, p := range probes {
+		if s.Round(p.Load, false) != s.Round(load, false) {
+			continue
+		}
+		if p.Verdict == Pass || p.Verdict == Fail || p.Counted {
+			return step, false
+		}
+		longest, brief = max(longest, p.Window), max(brief, p.Need)
+	}
+	if longest < nearly*brief {
+		step.Window = min(step.Window, brief)
+	}
+	return step, longest < nearly*step.Window
+}
+
 // place is the load of the next probe: in turn just below the best one, at it and below, so that no load is probed
 // twice in a row; without a best load the middle of what the probes lean to.
 func (s Search) place(probes []Probe, pace Pace, best *float64) float64 {
+	if passed := highestPass(probes); best != nil && s.Whole && passed >= *best {
+		return s.allowed(passed + 1) // no load is between them
+	}
 	if best != nil {
 		farthest := 1.7     // times the highest load so far
 		if pace.Start > 0 { // which is far below the best one
@@ -166,11 +226,12 @@ func (s Search) place(probes []Probe, pace Pace, best *float64) float64 {
 }
 
 // Leaning is what the probes lean to: the highest load that leans to PASS, below the lowest that leans to FAIL; 0 and
-// +Inf = none.
+// +Inf = none. A verdict outweighs what leans the other way at its load.
 func Leaning(probes []Probe) (low, high float64) {
+	passed := highestPass(probes)
 	high = math.Inf(1)
 	for _, p := range probes {
-		if p.leans() == Fail {
+		if p.leans() == Fail && (p.Verdict == Fail || p.Load > passed) {
 			high = min(high, p.Load)
 		}
 	}
@@ -180,6 +241,15 @@ func Leaning(probes []Probe) (low, high float64) {
 		}
 	}
 	return low, high
+}
+
+func highestPass(probes []Probe) (load float64) {
+	for _, p := range probes {
+		if p.Verdict == Pass {
+			load = max(load, p.Load)
+		}
+	}
+	return load
 }
 
 // Likely is Between with what each probe leans to in place of a verdict that it lacks.
@@ -217,7 +287,9 @@ func (s Search) quoted(probes []Probe, pace Pace, low float64, best *float64) (l
 		return 0, false
 	}
 	if best == nil || low >= s.Max {
-		load = s.Round(min(low, s.Max), false)
+		if load = s.Max; low < s.Max { // which can have more digits than a load of a probe
+			load = s.Round(low, false)
+		}
 		return load, s.passed(probes, load, max(below, s.Tolerance))
 	}
 	open := 0
@@ -244,7 +316,7 @@ func (s Search) Confirming(probes []Probe, pace Pace, load float64) Step {
 	for _, p := range probes {
 		// one nearer to the limit needs more
 		if d := math.Log(load / p.Load); p.Need > 0 && d >= -0.03 && d <= similar {
-			step.Window = max(step.Window, min(p.Need/load, 3*pace.Verdict*stay))
+			step.Window = max(step.Window, min(p.Need*p.Load/load, 3*pace.Verdict*stay))
 		}
 	}
 	return step

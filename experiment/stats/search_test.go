@@ -97,3 +97,39 @@ func TestNextKnows(t *testing.T) {
 		t.Errorf("%+v is not beside the likeliest load", step)
 	}
 }
+
+// Where all of the range meets the limits, and a verdict takes longer than a probe that explores, few probes show it.
+func TestWholeRangeIsConfirmed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := Search{Min: 0.01, Max: rapid.Float64Range(0.5, 200).Draw(t, "max"), Tolerance: 0.05}
+		stay := rapid.Float64Range(0.05, 5).Draw(t, "stay")
+		least := rapid.Float64Range(0, 90).Draw(t, "requests for a verdict")
+		start := rapid.Float64Range(0.1, 1).Draw(t, "start") * s.Max
+		pace := Pace{Start: start, Budget: 3600, Warmup: 2, Least: 10, Verdict: 45}
+		var probes []Probe
+		for {
+			known := s.Between(probes)
+			if known.Best = nil; rapid.Bool().Draw(t, "a twin") {
+				known.Best = new(s.Max)
+			}
+			step, more := s.Next(probes, pace, known)
+			if !more {
+				break
+			}
+			p := Probe{Load: step.Load, Verdict: Undecided, Log: -2, Stay: stay, Window: step.Window}
+			p.Spent = step.Warmup + step.Window
+			switch {
+			case step.Window < 35*stay:
+			case step.Window*step.Load < least:
+				p.Need = least / step.Load
+			default:
+				p.Verdict = Pass
+			}
+			probes = append(probes, p)
+		}
+		const most = 8 // of which 4 double the first load
+		if b := s.Between(probes); b.Low == nil || *b.Low < s.Max || len(probes) > most {
+			t.Fatalf("%d probes: %+v", len(probes), probes)
+		}
+	})
+}

@@ -174,6 +174,9 @@ func (e *Measured) classGoodput() *record.Goodput {
 	return sum
 }
 
+// Longer is by how many times more requests a repeat is a longer one.
+const Longer = 1.5
+
 // OfRows is the verdict over several rows: FAIL before UNDECIDED before PASS; empty without an SLO. A longer repeat
 // decides what a repeat left UNDECIDED.
 func OfRows(rows ...*record.Row) (v stats.Verdict, need int) {
@@ -198,10 +201,15 @@ func OfRows(rows ...*record.Row) (v stats.Verdict, need int) {
 func standing(rows []*record.Row) iter.Seq[record.Verdict] {
 	return func(yield func(record.Verdict) bool) {
 		for _, r := range rows {
+			longer := Longer
+			if r.Spec.Search != nil { // it probes a load again for a verdict
+				longer = 1
+			}
 			for _, c := range r.SLO {
 				answered := c.Verdict == stats.Undecided && slices.ContainsFunc(rows, func(o *record.Row) bool {
-					return o.Spec.Added > r.Spec.Added && slices.ContainsFunc(o.SLO, func(x record.Verdict) bool {
-						return x.Metric == c.Metric && x.Class == c.Class
+					return slices.ContainsFunc(o.SLO, func(x record.Verdict) bool {
+						return x.Metric == c.Metric && x.Class == c.Class && (o.Spec.Added > r.Spec.Added ||
+							float64(x.Observed) > longer*float64(c.Observed))
 					})
 				})
 				if !answered && !yield(c) {

@@ -442,3 +442,23 @@ func TestMeanWithin(t *testing.T) {
 		}
 	}
 }
+
+func TestLongerRepeatDecides(t *testing.T) {
+	row := func(verdict stats.Verdict, requests int) *record.Row {
+		return &record.Row{SLO: []record.Verdict{{Metric: "ttft_p95", Verdict: verdict, Observed: requests}}}
+	}
+	for _, c := range []struct {
+		rows []*record.Row
+		want stats.Verdict
+	}{
+		{[]*record.Row{row("UNDECIDED", 26), row("PASS", 90)}, "PASS"},
+		{[]*record.Row{row("FAIL", 90), row("UNDECIDED", 26)}, "FAIL"},
+		{[]*record.Row{row("UNDECIDED", 60), row("PASS", 70)}, "UNDECIDED"}, // as long, by chance
+		{[]*record.Row{row("PASS", 26), row("UNDECIDED", 90)}, "UNDECIDED"},
+		{[]*record.Row{row("FAIL", 26), row("PASS", 90)}, "FAIL"},
+	} {
+		if got, _ := OfRows(c.rows...); got != c.want {
+			t.Errorf("%+v %+v: %s", c.rows[0].SLO, c.rows[1].SLO, got)
+		}
+	}
+}

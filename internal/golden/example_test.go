@@ -15,8 +15,8 @@ import (
 
 const example = "results/example/20261122T203930Z"
 
-// TestExampleVerifies: the run that the repository ships is as this bench derives it from its records, and reports it. -update
-// derives and reports it anew.
+// TestExampleVerifies: the run that the repository ships is as this bench derives it from its records, and reports it.
+// -update derives and reports it anew.
 func TestExampleVerifies(t *testing.T) {
 	bench := func(args ...string) []byte {
 		command := exec.Command(binary, args...)
