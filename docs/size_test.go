@@ -15,10 +15,10 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 117_152
+	mostLines         = 117_171
 	mostPackages      = 66
 	mostExportedNames = 2_420 // types, functions, methods, variables and constants
-	mostExportedField = 3_978
+	mostExportedField = 3_979
 	mostWideLines     = 190 // of more than 120 columns
 	mostFlags         = 98  // of commands
 	mostKeys          = 211 // of the TOML, by struct tags
@@ -38,9 +38,9 @@ var larger = map[string]int{
 	"sweep":                3_156,
 	"experiment/diagnosis": 4_577,
 	"experiment/endpoint":  4_293,
-	"experiment/stats":     3_965,
+	"experiment/stats":     3_977,
 	"report/page":          3_532,
-	"experiment/series":    3_249,
+	"experiment/series":    3_256,
 }
 
 type counted struct {

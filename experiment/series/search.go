@@ -21,6 +21,13 @@ func NextProbe(k *experiment.Search, rows []*record.Row, t *Twin, beat float64) 
 	}
 	pace := k.Pace()
 	pace.Beat = beat
+	for _, r := range rows[:min(1, len(rows))] {
+		for _, l := range r.Spec.SLO.Limits {
+			if p, ok := l.P(); ok && k.Goal == experiment.GoalSLO {
+				pace.Fewest = max(pace.Fewest, float64(stats.MinSamples(p, r.Spec.SLO.At())))
+			}
+		}
+	}
 	shown := probes(k, rows)
 	if k.Gentle && len(rows) > 0 {
 		step, more := t.gentleStep(k, rows, shown)

@@ -83,6 +83,7 @@ type Pace struct {
 	// Verdict is the number of requests' times in the server, one after the other, in the shortest window with a
 	// verdict.
 	Verdict float64
+	Fewest  float64 // requests of a verdict; 0 = any
 	Beat    float64 // the search ends when the threshold is not above it; 0 = in any case by its tolerance or budget
 }
 
@@ -178,7 +179,8 @@ func (s Search) end() float64 { return s.Round(s.Max, false) }
 func (s Search) deciding(probes []Probe, pace Pace, load float64) (step Step, open bool) {
 	const nearly = 0.95
 	step = s.Confirming(probes, pace, load)
-	brief, longest := max(pace.Least, pace.Verdict*stayAt(probes, load)), 0.0
+	stay := stayAt(probes, load)
+	brief, longest := max(pace.Least, pace.Verdict*stay, s.fewest(pace, load, stay)), 0.0
 	for _, p := range probes {
 		if s.Round(p.Load, false) != s.Round(load, false) {
 			continue
@@ -313,6 +315,7 @@ func (s Search) Confirming(probes []Probe, pace Pace, load float64) Step {
 	const similar = 0.2 // ln of the ratio of two loads that need as many requests
 	stay := stayAt(probes, load)
 	step := Step{Load: load, Warmup: max(pace.Warmup, 3*stay), Window: pace.confirms(stay), drain: drains * stay}
+	step.Window = max(step.Window, s.fewest(pace, load, stay))
 	for _, p := range probes {
 		// one nearer to the limit needs more
 		if d := math.Log(load / p.Load); p.Need > 0 && d >= -0.03 && d <= similar {
@@ -320,6 +323,15 @@ func (s Search) Confirming(probes []Probe, pace Pace, load float64) Step {
 		}
 	}
 	return step
+}
+
+// fewest is the window in which a slow server gets the requests of a verdict, in a part of the budget.
+func (s Search) fewest(pace Pace, load, stay float64) float64 {
+	const part = 3
+	if s.Whole { // workers: the rate is by Little's law
+		load /= stay
+	}
+	return min(pace.Fewest/load, pace.Budget/part)
 }
 
 func spentOn(probes []Probe) (sum float64) {
