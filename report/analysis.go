@@ -158,6 +158,24 @@ func (o *Analysis) First() (*diagnosis.Workload, *series.Series) {
 	return w, &o.Series[w.Series]
 }
 
+// AnswerRow is the label of the series that the answer is of; empty: there is none.
+func (r *Run) AnswerRow() string {
+	o := r.Analyze()
+	if _, first := o.First(); first != nil {
+		return first.Label()
+	}
+	return ""
+}
+
+// Curves are the series of the run's own rows, that with a label first.
+func (r *Run) Curves(first string) []series.Series {
+	all := series.FromRows(r.Live())
+	if i := slices.IndexFunc(all, func(s series.Series) bool { return s.Label() == first }); i > 0 {
+		all = slices.Concat(all[i:i+1], all[:i], all[i+1:])
+	}
+	return all
+}
+
 func (o *Analysis) HeadlinePoint() (*series.Series, *series.Point) {
 	w, s := o.First()
 	if w == nil {

@@ -60,32 +60,49 @@ func NewSystems(runs []*Run, outcomes []*Analysis) *Systems {
 	if len(runs) < 2 {
 		return nil
 	}
+	var firsts, all []*series.Series // of the answers, then the others
 	for _, o := range outcomes {
-		w, s := o.First()
-		if w == nil || w.Verdict == "" {
-			continue
+		if w, s := o.First(); w != nil {
+			firsts = append(firsts, s)
 		}
-		x := &Systems{Workload: s.Label(), Notes: []string{}, Cautions: []string{}}
-		var first *series.Series
-		for i, name := range SystemNames(runs) {
-			other, of := workloadLike(outcomes[i], s)
-			if other == nil || other.Verdict == "" {
-				return nil
-			}
-			x.Systems = append(x.Systems, newSystem(name, runs[i], other, of))
-			if i == 0 {
-				first = of
-			}
-			if e := other.Estimate; e != nil && e.TwinCaution != "" {
-				x.Cautions = append(x.Cautions, name+": "+e.TwinCaution)
-			}
-			x.note(first, of, x.Systems[0].Name, name)
+		for i := range o.Series {
+			all = append(all, &o.Series[i])
 		}
-		x.Setup = x.setup(runs, first)
-		x.conclude(runs[0].Tag())
-		return x
 	}
-	return nil
+	var first *Systems
+	for _, s := range append(firsts, all...) {
+		x := sideBySide(runs, outcomes, s)
+		if x != nil && x.Decided {
+			return x
+		}
+		first = cmp.Or(first, x)
+	}
+	return first
+}
+
+// sideBySide compares one workload; nil: a run lacks it, or its SLO.
+func sideBySide(runs []*Run, outcomes []*Analysis, s *series.Series) *Systems {
+	x := &Systems{Workload: s.Label(), Notes: []string{}, Cautions: []string{}}
+	var first *series.Series
+	for i, name := range SystemNames(runs) {
+		other, of := workloadLike(outcomes[i], s)
+		if other == nil || other.Verdict == "" {
+			return nil
+		}
+		x.Systems = append(x.Systems, newSystem(name, runs[i], other, of))
+		if i == 0 {
+			first = of
+		}
+		if e := other.Estimate; e != nil && e.TwinCaution != "" {
+			x.Cautions = append(x.Cautions, name+": "+e.TwinCaution)
+		}
+		x.note(first, of, x.Systems[0].Name, name)
+	}
+	if x.Setup = x.setup(runs, first); len(outcomes[0].Series) > 1 {
+		x.Setup = x.Workload + " · " + x.Setup
+	}
+	x.conclude(runs[0].Tag())
+	return x
 }
 
 // setup has the model if all runs have the same: else it is in the names.
@@ -214,6 +231,10 @@ func (x *System) against(other *System) (decided, open []string) {
 		return nil, []string{fmt.Sprintf("%s carries %s within the SLO; no load is known to meet it on %s", x.Name,
 			x.load().Full(), other.Name)}
 	}
+	if x.unlimited() && other.unlimited() {
+		return nil, []string{fmt.Sprintf("%s and %s meet the SLO at each of their loads: higher ones show which carries more",
+			x.Name, other.Name)}
+	}
 	for _, f := range []struct {
 		figure, base *Range
 		sentence     string
@@ -293,6 +314,9 @@ func (x *System) bounds(figure *Range, falls bool) (low, high float64) {
 	}
 	return figure.Best * low, figure.Best * high
 }
+
+// unlimited reports whether nothing shows where the system's limit is.
+func (x *System) unlimited() bool { return x.Load.Low == nil && x.missed == nil }
 
 func (x *System) load() Cell { return x.Load.cell(x.axis, unit.Digits) }
 

@@ -55,6 +55,7 @@ func (f *askFlags) ask(c *cli, path string, questions []string) error {
 		return err
 	}
 	q.Router = f.router
+	first := run.AnswerRow()
 	limited := func(r record.Row) bool { return r.Spec.HasLimits() }
 	if axis != "" && !slices.ContainsFunc(run.Rows, limited) {
 		limits = anyLatency
@@ -64,8 +65,8 @@ func (f *askFlags) ask(c *cli, path string, questions []string) error {
 			return err
 		}
 	}
-	var refused error // by the first row
-	all := series.RatesFirst(run.Live())
+	var refused error // by the row of the run's answer, else by the first
+	all := run.Curves(first)
 	for i := range all {
 		s := &all[i]
 		if len(s.Points) < 2 || f.row != "" && s.Name != f.row && s.Label() != f.row || axis != "" && s.Axis != axis {
@@ -75,6 +76,9 @@ func (f *askFlags) ask(c *cli, path string, questions []string) error {
 		if err != nil {
 			refused = cmp.Or(refused, fmt.Errorf("%s: %w", s.Label(), err))
 			continue
+		}
+		if refused != nil {
+			fmt.Fprintln(c.stderr, safe(fmt.Sprintf("note: %s; the answer is for %s", refused, s.Label())))
 		}
 		return c.write(f.output, "answer", answer, func(w io.Writer, screen report.Screen) error {
 			return report.AskText(w, s, q, answer, screen)

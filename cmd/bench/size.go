@@ -222,12 +222,13 @@ func sizedRun(c *cli, path, row, slo string) (*size.Server, error) {
 	if run.IsRecording() {
 		slo = cmp.Or(slo, defaultSLO)
 	}
+	first := run.AnswerRow()
 	if slo != "" {
 		if err := judgeBy(slo, run); err != nil {
 			return nil, err
 		}
 	}
-	s, err := size.OfRun(run, row)
+	s, err := size.OfRun(run, row, first)
 	if err != nil {
 		return nil, usage("%s: %w\nhint: bench report %s --format text lists its rows", path, err, path)
 	}

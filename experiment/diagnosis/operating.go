@@ -1,6 +1,7 @@
 package diagnosis
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -190,8 +191,8 @@ func oncePerAdvice(all []record.Finding, severity record.Severity) []record.Find
 }
 
 // Brings is what a load brings. At a measured load its figures are those of the point. At another rate users and
-// throughput follow from the rate and the mean response of the nearest valid point; at another concurrency they are of
-// that point.
+// throughput follow from the rate, the turns and the mean response of the nearest valid point; at another concurrency
+// they are of that point.
 type Brings struct {
 	UsersPerMinute         *float64 `json:"users_once_a_minute"` // who send a request each minute; null: unknown
 	OutputTokensPerS       *float64 `json:"output_tokens_per_s"`
@@ -217,17 +218,19 @@ func bringsAt(m *record.Manifest, s *series.Series, load float64) *Brings {
 	if measured := requested(s, p); measured != load {
 		b.sharedAt = loadText(s.Axis, measured)
 		if mean := meanOutput(p); s.Axis == "rate" && mean > 0 { // what arrived in a short window depends on its edges
-			requests, output = load, load*mean
+			requests = load * p.Rows[0].Spec.RequestsPerArrival()
+			output = requests * mean
 		}
 	}
-	b.UsersPerMinute, b.OutputTokensPerS, b.gpus = new(60*requests), &output, m.Target.GPUs
+	b.UsersPerMinute, b.OutputTokensPerS = new(60*requests), &output
+	b.gpus = cmp.Or(p.Rows[0].GPUs(), m.Target.GPUs)
 	if g := p.OutputTokensPerSPerGPU; g != nil && p.OutputTokensPerS.Median > 0 {
 		b.OutputTokensPerSPerGPU = new(g.Median * output / p.OutputTokensPerS.Median)
 	}
 	if e := p.EnergyPerToken; e != nil && output > 0 {
 		b.EnergyPerToken, b.UsersPerKW = new(e.Median), new(60e3*requests/(e.Median*output))
 	}
-	if hour := hourUSD(m); hour > 0 && *b.OutputTokensPerS > 0 {
+	if hour := b.hourUSD(m); hour > 0 && *b.OutputTokensPerS > 0 {
 		b.USDPerMillion = new(hour / (3600 * *b.OutputTokensPerS) * 1e6)
 	}
 	if r := p.Rows[0].Roofline; r != nil && p.Rows[0].Summary.TPOT != nil && p.Rows[0].Summary.TPOT.P50 > 0 {
@@ -249,11 +252,11 @@ func meanOutput(p *series.Point) float64 {
 }
 
 // hourUSD is the price of an hour of all GPUs; 0 = not specified. Rows that miss the SLO have no cost of their own.
-func hourUSD(m *record.Manifest) float64 {
+func (b *Brings) hourUSD(m *record.Manifest) float64 {
 	if m.GPUHourUSD == nil {
 		return 0
 	}
-	return *m.GPUHourUSD * float64(m.Target.GPUs)
+	return *m.GPUHourUSD * float64(b.gpus)
 }
 
 func nearest(s *series.Series, load float64) (best *series.Point) {

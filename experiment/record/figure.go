@@ -63,6 +63,16 @@ func known(x *float64) (float64, bool) {
 	return *x, true
 }
 
+// GPUs is the number by which the row's figures of one GPU were divided; 0 = not specified. It can differ between
+// the settings of a server.
+func (r *Row) GPUs() int {
+	t := r.Summary.Throughput
+	if t.OutputTokensPerSPerGPU == nil || *t.OutputTokensPerSPerGPU == 0 {
+		return 0
+	}
+	return int(math.Round(t.OutputTokensPerS / *t.OutputTokensPerSPerGPU))
+}
+
 // drafts are without a figure if the row has none.
 func (r *Row) drafts() *Speculation { return cmp.Or(r.Speculation, &Speculation{}) }
 

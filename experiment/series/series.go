@@ -73,19 +73,6 @@ func (s *Series) PointName(p *Point) string {
 	return name
 }
 
-// RatesFirst is FromRows with the rows that state a rate before the others: the traffic that is asked about arrives.
-func RatesFirst(rows []record.Row) []Series {
-	var closed, all []Series
-	for _, s := range FromRows(rows) {
-		if s.Axis == "rate" {
-			all = append(all, s)
-		} else {
-			closed = append(closed, s)
-		}
-	}
-	return append(all, closed...)
-}
-
 // FromRows groups rows into series, in the order of their first rows. The points keep pointers into rows.
 func FromRows(rows []record.Row) []Series {
 	order, groups := grouped(rows, workloadOf)

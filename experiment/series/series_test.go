@@ -463,18 +463,3 @@ func TestLimitsWithinNoise(t *testing.T) {
 		}
 	}
 }
-
-func TestRatesFirst(t *testing.T) {
-	rate := []experiment.Axis{{Key: "rate", Value: "1"}}
-	rows := closedCurve()
-	for _, name := range []string{"first", "second"} {
-		rows = append(rows, measured(name, rate, 1, 0, 1, 130, 90, "PASS"))
-	}
-	var names []string
-	for _, s := range RatesFirst(rows) {
-		names = append(names, s.Name)
-	}
-	if want := []string{"first", "second", "D"}; !slices.Equal(names, want) {
-		t.Errorf("%q, want %q", names, want)
-	}
-}

@@ -42,9 +42,9 @@ func OfRow(s *experiment.Spec, t experiment.Target) (*Server, error) {
 	return &Server{Question: Question{Traffic: traffic, Limits: limits}, Name: s.Name, spec: *s, Target: t}, nil
 }
 
-// OfRun is the server of a run or a recording, by its first row of several loads, and of rates if there is one;
-// name is that of a row, empty = any.
-func OfRun(run *report.Run, name string) (*Server, error) {
+// OfRun is the server of a run or a recording, by a row of several loads, the first by its label if it can; name is that of
+// a row, empty = any.
+func OfRun(run *report.Run, name, first string) (*Server, error) {
 	t := run.Manifest.Target
 	s := &Server{Name: run.Dir, Target: experiment.Target{Hardware: t.Hardware, GPUs: t.GPUs, Precision: t.Precision,
 		GPUHourUSD: run.Manifest.GPUHourUSD}}
@@ -57,7 +57,7 @@ func OfRun(run *report.Run, name string) (*Server, error) {
 		return s, s.Recorded(&run.Rows[0], records)
 	}
 	var without error
-	for _, curve := range series.RatesFirst(run.Live()) {
+	for _, curve := range run.Curves(first) {
 		if name != "" && curve.Name != name && curve.Label() != name || len(curve.Points) < 2 {
 			continue
 		}
@@ -68,6 +68,7 @@ func OfRun(run *report.Run, name string) (*Server, error) {
 		}
 		s.twin, s.spec, s.Name = fitted, curve.Points[0].Rows[0].Spec, curve.Label()+" of "+run.Dir
 		s.Limits, s.Traffic = fitted.Limits(), fitted.Traffic()
+		s.Target.GPUs = cmp.Or(curve.Points[0].Rows[0].GPUs(), t.GPUs)
 		return s, nil
 	}
 	return nil, cmp.Or(without, errors.New("no such row has several loads"))
