@@ -12,6 +12,7 @@ import (
 	"bench/experiment/series"
 	"bench/experiment/text"
 	"bench/experiment/unit"
+	"bench/experiment/verdict"
 )
 
 const mostParts = 5 // rows of the table of parts of the TTFT
@@ -219,6 +220,15 @@ func AskText(w io.Writer, s *series.Series, q series.Question, a *series.Estimat
 			answer = "below " + load(*a.High) + ", estimated"
 		}
 		p.wrap("", fmt.Sprintf("%s: the highest %s that meets the SLO is %s", s.Label(), s.Axis, answer))
+		var without []string
+		for _, l := range s.Points[0].Rows[0].Spec.SLO.Limits {
+			if l.Stat == "" {
+				without = append(without, verdict.TextOfLimit(l.Key, "", l.Value, l.Unit))
+			}
+		}
+		if len(without) > 0 {
+			p.wrap("  not a limit here:", strings.Join(without, ", "))
+		}
 	}
 	p.wrap("  twin", series.TwinText(&a.Twin))
 	p.wrap("  server", series.ServerText(&a.Twin))

@@ -145,7 +145,7 @@ func Summarize(records []*Record, w Window, mode Mode, each []experiment.Limit, 
 	l.summarize(&s)
 	s.Throughput = throughputOf(records, w, gpus)
 	s.Concurrency = ConcurrencyOf(records, w)
-	s.Goodput = GoodputOf(records, w, mode.Streams, each)
+	s.Goodput = GoodputOf(records, w, mode.Streams, each).Within(s.Throughput)
 	s.Answers = answersOf(l.ordered)
 	return s
 }

@@ -208,6 +208,16 @@ func GoodputOf(records []*Record, w Window, stream bool, each []experiment.Limit
 	return g
 }
 
+// Within is no more than what was completed: a server that is overloaded leaves requests of the window for later, which
+// can be within their limits, too.
+func (g *Goodput) Within(t Throughput) *Goodput {
+	if g != nil {
+		g.RequestsPerS = min(g.RequestsPerS, t.RequestsPerS)
+		g.OutputTokensPerS = min(g.OutputTokensPerS, t.OutputTokensPerS)
+	}
+	return g
+}
+
 // atLatest is Latency; of a token without a known time the largest that it can be, so that goodput is a lower bound.
 func (r *Record) atLatest(metric string, stream bool) (ms float64, ok bool) {
 	switch ms, ok = r.Latency(metric, stream); {

@@ -41,7 +41,7 @@ func (e *Measured) summarize(t experiment.Target) {
 		if stored == nil {
 			return record.Summarize(records, e.Window, mode, slo.PerRequest(), t.GPUs)
 		}
-		was.Goodput = record.GoodputOf(records, e.Window, mode.Streams, slo.PerRequest())
+		was.Goodput = record.GoodputOf(records, e.Window, mode.Streams, slo.PerRequest()).Within(was.Throughput)
 		return was
 	}
 	was := cmp.Or(stored, &record.Row{})
