@@ -162,6 +162,10 @@ func (f *predictFlags) predict(c *cli, batches bool) error {
 	if err := check(s, work); err != nil {
 		return err
 	}
+	if heads := s.Model.Heads; s.GPUs > 1 && heads%s.GPUs != 0 && !s.Layout.AttentionDP {
+		fmt.Fprintf(c.stderr, "note: %d GPUs do not divide %d attention heads: engines refuse such tensor parallelism\n",
+			s.GPUs, heads)
+	}
 	p := s.Predict(work)
 	addPublished(&p, s, work)
 	return c.write(output{format: f.format}, "", p, func(w io.Writer, screen report.Screen) error {

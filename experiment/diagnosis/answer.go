@@ -3,6 +3,7 @@ package diagnosis
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -111,7 +112,8 @@ func LimitsOf(all []series.Series) []string {
 }
 
 // firstOf prefers a mix to its classes alone, what ships to what is undecided, several loads to one, and arrivals on
-// their own schedule, as in production, to workers in a closed loop; then more output.
+// their own schedule, as in production, to workers in a closed loop; then more output. Of the workloads of one row it
+// prefers the one with the least: a load to ship carries each of them.
 func firstOf(workloads []Workload, all []series.Series) *int {
 	var first *int
 	var best []float64
@@ -124,11 +126,21 @@ func firstOf(workloads []Workload, all []series.Series) *int {
 		if p := w.point(s); p.Valid {
 			rank[5] = p.OutputTokensPerS.Median
 		}
+		if first != nil && sameRow(s, &all[workloads[*first].Series]) && slices.Equal(rank[:5], best[:5]) {
+			rank[5], best[5] = -rank[5], -best[5]
+		}
 		if first == nil || slices.Compare(rank, best) > 0 {
 			first, best = &i, rank
 		}
+		best[5] = math.Abs(best[5])
 	}
 	return first
+}
+
+// sameRow reports whether two series are of one row and of one setting of the server.
+func sameRow(a, b *series.Series) bool {
+	x, y := &a.Points[0].Rows[0].Spec, &b.Points[0].Rows[0].Spec
+	return x.Name == y.Name && x.Variant == y.Variant && len(a.OtherAxes) > 0
 }
 
 func lostRows(m *record.Manifest, all []series.Series, missing []string) []string {

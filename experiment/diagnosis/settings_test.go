@@ -102,7 +102,7 @@ func TestSettings(t *testing.T) {
 					rows[i].Spec.Variant, rows[i].Spec.Point[1].Key = "", "prefix.state"
 				}
 				return rows
-			}(), "", 1, []string{"compared with prefix.state=cold", "", "prefix.state=warm at concurrency 8: 64.0 tok/s, +2 % [−9, 14], inconclusive; TTFT p99 −42 % [−48, −36]"}, []string{LeadShip, LeadShip},
+			}(), "", 0, []string{"compared with prefix.state=cold", "", "prefix.state=warm at concurrency 8: 64.0 tok/s, +2 % [−9, 14], inconclusive; TTFT p99 −42 % [−48, −36]"}, []string{LeadShip, LeadShip},
 		},
 	} {
 		a := answerOf(c.rows)

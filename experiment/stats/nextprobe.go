@@ -131,16 +131,19 @@ func (s Search) Next(probes []Probe, pace Pace, known Bracket) (step Step, more 
 		return step, pace.fit(&step, spent)
 	}
 	last := s.Confirming(probes, pace, quoted)
+	if ends { // with what the budget has left, if that is half of it
+		return last, pace.fit(&last, spent)
+	}
 	cost := last.Warmup + last.Window + last.drain
 	const enough = 0.9 // the answer, and with it the cost, moves with each probe
 	if left := pace.Budget - spent; enough*cost <= left {
 		explored := pace
 		explored.Budget -= cost
-		if ends || !explored.fit(&step, spent) {
+		if !explored.fit(&step, spent) {
 			return last, pace.fit(&last, spent)
 		}
 	}
-	return step, pace.fit(&step, spent) && !ends
+	return step, pace.fit(&step, spent)
 }
 
 // settling is a probe that is long enough for a verdict, where a short one at the next load would show nothing: at the

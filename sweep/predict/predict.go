@@ -48,7 +48,9 @@ func New(m *matrix.Matrix, base mock.Config) (*Plan, error) {
 		target: m.Target, stated: m.Simulated() || base.Reasons(),
 	}}
 	stated := base
-	base = onHardware(base, m.Target)
+	if base = onHardware(base, m.Target); len(stated.Faults) > 0 || stated.Drift != "" || stated.LoadTime > 0 {
+		p.Prediction.Ignored = append(p.Prediction.Ignored, "faults, drift and load_time of [mock]")
+	}
 	why := map[string]string{} // by variant, why it cannot be simulated
 	if !m.Varies() {
 		p.servers[""] = &server{config: base}
