@@ -15,30 +15,30 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 117_171
+	mostLines         = 117_315
 	mostPackages      = 66
-	mostExportedNames = 2_420 // types, functions, methods, variables and constants
+	mostExportedNames = 2_423 // types, functions, methods, variables and constants
 	mostExportedField = 3_979
-	mostWideLines     = 190 // of more than 120 columns
+	mostWideLines     = 195 // of more than 120 columns
 	mostFlags         = 98  // of commands
 	mostKeys          = 211 // of the TOML, by struct tags
 )
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               7_359,
-	"cmd/bench":            7_637,
+	"report":               7_403,
+	"cmd/bench":            7_642,
 	"experiment/trace":     4_895,
 	"experiment/openai":    5_058,
 	"experiment/mock":      5_052,
 	"experiment/check":     3_196,
 	"experiment/workload":  4_637,
 	"report/compare":       4_154,
-	"experiment/record":    4_981,
+	"experiment/record":    5_001,
 	"sweep":                3_156,
-	"experiment/diagnosis": 4_577,
+	"experiment/diagnosis": 4_632,
 	"experiment/endpoint":  4_293,
-	"experiment/stats":     3_977,
+	"experiment/stats":     3_980,
 	"report/page":          3_532,
 	"experiment/series":    3_256,
 }

@@ -48,7 +48,9 @@ func (c *Change) Name() string { return verdict.LimitName(c.Metric, c.Class) }
 // widest is the factor between the ends of an interval that is worth printing.
 const widest = 4
 
-func (c *Change) tooWide() bool { return c.Result == Inconclusive && c.CI95.Hi > widest*c.CI95.Lo }
+func (c *Change) tooWide() bool {
+	return c.Result == Inconclusive && c.CI95.Hi > widest*c.CI95.Lo && (!math.IsInf(c.CI95.Hi, 1) || c.CI95.Lo <= 0)
+}
 
 // Text is "+37 % [31, 44]"; from a factor of two "÷ 3.3 [3, 3.6]".
 func (c *Change) Text() string {
@@ -80,7 +82,7 @@ func (c *Change) Parts() (text, within string) {
 		text = fmt.Sprintf("%+.0f %%", at(c.Ratio))
 	}
 	if !c.tooWide() {
-		within = fmt.Sprintf("[%s, %s]", figure(at(lo)), figure(at(hi)))
+		within = strings.ReplaceAll(fmt.Sprintf("[%s, %s]", figure(at(lo)), figure(at(hi))), "+Inf", "–")
 	}
 	return strings.ReplaceAll(text, "-", "−"), strings.ReplaceAll(within, "-", "−")
 }
@@ -89,18 +91,56 @@ func (c *Change) Parts() (text, within string) {
 func changesOf(m *record.Manifest, base, changed *Setting) []Change {
 	out := []Change{}
 	from, to := base.point(), changed.point()
+	sameLoad := requested(base.s, from) == requested(changed.s, to)
 	for _, f := range comparedFigures(from, to) {
 		if c, ok := f.change(m, from, to); ok {
+			if c.isThroughput() && !sameLoad && base.s.Axis == "rate" && base.w.Verdict != "" {
+				if base.w.Verdict == stats.Undecided || changed.w.Verdict != stats.Pass || !c.ofCapacities(base, changed) {
+					continue
+				}
+			}
 			out = append(out, c)
 		}
 	}
-	sameLoad := requested(base.s, from) == requested(changed.s, to)
 	return slices.DeleteFunc(out, func(c Change) bool {
 		if !c.isThroughput() {
 			return !sameLoad // the latency of another load is no difference between settings
 		}
 		return sameLoad && !base.s.Closed && c.Result == Inconclusive // the arrivals set it
 	})
+}
+
+// ofCapacities makes of the throughputs at two operating points what is known of the highest loads within the SLO: which
+// rates the row lists is no difference between settings. known is false if that is nothing.
+func (c *Change) ofCapacities(base, changed *Setting) (known bool) {
+	from, to := base.capacity(), changed.capacity()
+	c.Ratio = to.best / from.best
+	c.CI95 = stats.Interval{Lo: c.Ratio * math.Exp(-math.Hypot(math.Log(to.best/to.Lo), math.Log(from.Hi/from.best))),
+		Hi: c.Ratio * math.Exp(math.Hypot(math.Log(to.Hi/to.best), math.Log(from.best/from.Lo)))}
+	c.Result = resultOf(c.CI95.Lo > 1, c.CI95.Hi < 1)
+	return c.CI95.Lo > 0 || !math.IsInf(c.CI95.Hi, 1)
+}
+
+type capacity struct {
+	best float64
+	stats.Interval
+}
+
+// capacity is the estimate with its interval; without one from the highest PASS to the next load that misses the SLO,
+// or without an end; of a setting that misses the SLO, up to its lowest load.
+func (x *Setting) capacity() capacity {
+	if e := x.w.Estimate; e != nil && e.Best != nil {
+		return capacity{*e.Best, stats.Interval{Lo: *e.Low, Hi: *e.High}}
+	}
+	load := requested(x.s, x.point())
+	c := capacity{load, stats.Interval{Lo: load, Hi: math.Inf(1)}}
+	switch {
+	case x.w.Verdict == stats.Fail:
+		c.Lo, c.Hi = 0, load
+	case x.w.Limit != nil:
+		c.Hi = max(load, requested(x.s, &x.s.Points[x.w.Limit.Point]))
+	}
+	return c
 }
 
 type comparedFigure struct{ metric, stat, class string }

@@ -158,3 +158,36 @@ func TestSettingsByStart(t *testing.T) {
 		t.Errorf("%q, %+v", g.Basis, c)
 	}
 }
+
+// Of different highest loads the change is what is known of them, not the ratio of the loads that the row lists.
+func TestChangeOfCapacities(t *testing.T) {
+	at := func(load float64) *series.Series {
+		return &series.Series{Axis: "rate", Points: []series.Point{{LoadValue: load, Rows: []*record.Row{{}}}}}
+	}
+	estimated := func(best, low, high float64) *Setting {
+		e := &Estimate{Bracket: stats.Bracket{Best: &best, Low: &low, High: &high}}
+		return &Setting{w: &Workload{Verdict: stats.Pass, Estimate: e}, s: at(best)}
+	}
+	passed := func(load float64, verdict stats.Verdict) *Setting {
+		return &Setting{w: &Workload{Verdict: verdict}, s: at(load)}
+	}
+	for _, c := range []struct {
+		base, changed *Setting
+		want          string
+		result        Result
+	}{
+		{estimated(10, 9, 11), estimated(30, 28, 32), "× 3 [2.7, 3.4]", Better},
+		{estimated(20, 15, 26), passed(24, stats.Pass), "+20 % [−8, –]", Inconclusive},
+		{passed(12, stats.Pass), passed(24, stats.Pass), "", Inconclusive}, // neither shows its limit
+		{passed(30, stats.Fail), passed(60, stats.Pass), "× 2 [2, –]", Better},
+	} {
+		var change Change
+		change.Metric = outputTokens
+		known := change.ofCapacities(c.base, c.changed)
+		text, within := change.Parts()
+		got := strings.TrimSpace(text + " " + within)
+		if known != (c.want != "") || known && got != c.want || change.Result != c.result {
+			t.Errorf("%s %s, want %s %s", got, change.Result, c.want, c.result)
+		}
+	}
+}

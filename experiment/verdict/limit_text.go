@@ -96,8 +96,11 @@ func MissText(v *record.Verdict) string {
 // ResultText is a limit with what was measured, without its class: "TTFT p95 120 ms [100, 150] ≤ 300 ms PASS".
 func ResultText(v *record.Verdict) string {
 	value := "not measured"
-	if v.Value != nil {
+	switch {
+	case v.Value != nil:
 		value = measuredFigure(v)
+	case v.Observed > 0 && v.Why != notMeasured:
+		value = "∞" // failed requests are as many
 	}
 	if v.Value != nil && v.Interval != nil && v.Unit == "ms" {
 		quoted := record.Percentile{Repeats: record.Repeats{Median: *v.Value}, CI95: *v.Interval}
@@ -107,8 +110,15 @@ func ResultText(v *record.Verdict) string {
 	if why := opening(v); v.Verdict == stats.Undecided && why != "" {
 		open = " (" + why + ")"
 	}
+	by := "" // as in the table of points
+	switch {
+	case v.Twin:
+		by = " (twin)"
+	case v.Higher > 0:
+		by = " ↑"
+	}
 	return strings.Join([]string{LimitName(v.Metric, ""), value, signOf(v.Metric), limitFigure(v.Limit, v.Unit),
-		string(v.Verdict)}, " ") + open
+		string(v.Verdict)}, " ") + by + open
 }
 
 // opening is how an open verdict leans, and what decides it; empty if nothing is known of either.
