@@ -232,8 +232,8 @@ func (x *System) against(other *System) (decided, open []string) {
 			x.load().Full(), other.Name)}
 	}
 	if x.unlimited() && other.unlimited() {
-		return nil, []string{fmt.Sprintf("%s and %s meet the SLO at each of their loads: higher ones show which carries more",
-			x.Name, other.Name)}
+		return nil, []string{fmt.Sprintf("%s and %s meet the SLO at each of their loads: higher ones show which carries "+
+			"more", x.Name, other.Name)}
 	}
 	for _, f := range []struct {
 		figure, base *Range

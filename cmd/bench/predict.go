@@ -163,7 +163,7 @@ func (f *predictFlags) predict(c *cli, batches bool) error {
 		return err
 	}
 	if heads := s.Model.Heads; s.GPUs > 1 && heads%s.GPUs != 0 && !s.Layout.AttentionDP {
-		fmt.Fprintf(c.stderr, "note: %d GPUs do not divide %d attention heads: engines refuse such tensor parallelism\n",
+		fmt.Fprintf(c.stderr, "note: %d GPUs do not divide %d attention heads, as tensor parallelism does\n",
 			s.GPUs, heads)
 	}
 	p := s.Predict(work)

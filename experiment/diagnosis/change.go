@@ -95,7 +95,8 @@ func changesOf(m *record.Manifest, base, changed *Setting) []Change {
 	for _, f := range comparedFigures(from, to) {
 		if c, ok := f.change(m, from, to); ok {
 			if c.isThroughput() && !sameLoad && base.s.Axis == "rate" && base.w.Verdict != "" {
-				if base.w.Verdict == stats.Undecided || changed.w.Verdict != stats.Pass || !c.ofCapacities(base, changed) {
+				open := base.w.Verdict == stats.Undecided || changed.w.Verdict != stats.Pass
+				if open || !c.ofCapacities(base, changed) {
 					continue
 				}
 			}
@@ -110,8 +111,8 @@ func changesOf(m *record.Manifest, base, changed *Setting) []Change {
 	})
 }
 
-// ofCapacities makes of the throughputs at two operating points what is known of the highest loads within the SLO: which
-// rates the row lists is no difference between settings. known is false if that is nothing.
+// ofCapacities makes of the throughputs at two operating points what is known of the highest loads within the SLO:
+// which rates the row lists is no difference between settings. known is false if that is nothing.
 func (c *Change) ofCapacities(base, changed *Setting) (known bool) {
 	from, to := base.capacity(), changed.capacity()
 	c.Ratio = to.best / from.best

@@ -42,8 +42,8 @@ func OfRow(s *experiment.Spec, t experiment.Target) (*Server, error) {
 	return &Server{Question: Question{Traffic: traffic, Limits: limits}, Name: s.Name, spec: *s, Target: t}, nil
 }
 
-// OfRun is the server of a run or a recording, by a row of several loads, the first by its label if it can; name is that of
-// a row, empty = any.
+// OfRun is the server of a run or a recording, by a row of several loads: the named one, else the one with the label
+// first, if it can, else any.
 func OfRun(run *report.Run, name, first string) (*Server, error) {
 	t := run.Manifest.Target
 	s := &Server{Name: run.Dir, Target: experiment.Target{Hardware: t.Hardware, GPUs: t.GPUs, Precision: t.Precision,
