@@ -41,7 +41,7 @@ func enforceFlag(fl *pflag.FlagSet, into *bool) {
 
 func rowFlag(fl *pflag.FlagSet, into *string) {
 	fl.StringVar(into, "row", "", "`NAME` of the row, with its axes if it has some: 'chat max_num_seqs=64' "+
-		"(default: that of the run's answer, else the first that can answer)")
+		"(default: the row of the run's answer, else the first that can answer)")
 }
 
 func listenFlag(fl *pflag.FlagSet, into *string, otherwise string) {

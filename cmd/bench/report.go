@@ -130,10 +130,7 @@ func (f *reportFlags) report(c *cli, paths []string) error {
 	}
 	var runs []*report.Run
 	format := reportFormats[slices.Index(formatNames(), f.format)]
-	for i, path := range paths {
-		if slices.Contains(paths[:i], path) {
-			return usage("%s is named twice", path)
-		}
+	for _, path := range paths {
 		run, err := foreign.Load(path)
 		if err != nil {
 			return usage("%w", err)

@@ -70,6 +70,7 @@ func TestWorkload(t *testing.T) {
 		return r
 	}
 	invalid := func(n int) record.Row { return breaks(offered(n, 900, pass)) }
+	dear := record.Verdict{Metric: "usd_per_million_output_tokens", Unit: "usd", Limit: 1, Value: new(2.), Verdict: "FAIL"}
 	for name, c := range map[string]struct {
 		rows             []record.Row
 		lead, text, next string
@@ -101,6 +102,13 @@ func TestWorkload(t *testing.T) {
 		}()}, "SHIP", "SLO met at concurrency 8; concurrency 16 misses error rate 40.0 % > 1 %", "concurrency = [10, 12, 14]", stats.Pass, "concurrency 8"},
 		"a lower load misses it": {[]record.Row{offered(1, 100, fail), offered(8, 900, pass)},
 			"NOT YET", "concurrency 8 meets the SLO, but concurrency 1 misses TTFT p99 600 ms > 500 ms", "loads disagree: repeat the row", stats.Undecided, "concurrency 8"},
+		"a price below, a latency above": {[]record.Row{offered(8, 900, pass, dear), offered(32, 1000, fail)},
+			"NO POINT MEETS THE SLO", "concurrency 8 misses cost 2.00 > 1 USD per million output tokens; concurrency 32 misses TTFT p99",
+			"concurrency = [11, 16, 23]", stats.Fail, "concurrency 32"},
+		"a price at each load": {[]record.Row{offered(8, 900, pass, dear), offered(32, 1000, fail, dear)},
+			"NO POINT MEETS THE SLO", "concurrency 8 misses cost", "no load meets both limits", stats.Fail, "concurrency 32"},
+		"too dear at all loads": {[]record.Row{offered(8, 900, pass, dear), offered(32, 1000, pass, dear)},
+			"NO POINT MEETS THE SLO", "concurrency 32 misses cost 2.00 > 1", "tensor_parallel_size", stats.Fail, "concurrency 32"},
 		"a gap below": {[]record.Row{offered(4, 100, pass), offered(8, 500, undecided), offered(16, 900, pass)},
 			"SHIP", "SLO met at concurrency 16, the highest load measured; concurrency 8 below it is undecided", "requests = 339 at concurrency 8", stats.Pass, "concurrency 16"},
 		"thin above a miss": {[]record.Row{offered(4, 100, fail), offered(8, 500, undecided)},

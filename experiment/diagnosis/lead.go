@@ -2,9 +2,11 @@ package diagnosis
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
+	"bench/experiment"
 	"bench/experiment/record"
 	"bench/experiment/series"
 	"bench/experiment/stats"
@@ -136,8 +138,13 @@ func (a *answering) withhold() {
 	a.Verdict, a.Lead = stats.Undecided, LeadNotYet
 	end := a.firstMiss(0)
 	missed := end
-	if missed == len(a.s.Points) {
-		missed = slices.IndexFunc(a.Points, func(p PointStatus) bool { return p.Status == Misses })
+	if missed == len(a.s.Points) { // what a higher load meets more easily the highest one misses least
+		missed = -1
+		for j, p := range a.Points {
+			if p.Status == Misses {
+				missed = j
+			}
+		}
 	}
 	if missed >= 0 {
 		a.Limit = a.limitAt(missed)
@@ -182,8 +189,26 @@ func (a *answering) withhold() {
 		if len(a.s.Points) > 1 && missed == 0 && a.s.Points[0].FailsByLoad() {
 			a.Text = "even " + a.Text
 		}
-		a.Next = a.change()
+		if a.Next = a.between(missed); a.Next == nil {
+			a.Next = a.change()
+		}
 	}
+}
+
+// between is for a load that fails above one that misses what more load meets, such as a price; nil: it is not so.
+func (a *answering) between(missed int) *NextSweep {
+	if missed == 0 || !a.s.Points[missed].FailsByLoad() || a.Points[missed-1].Status != Misses {
+		return nil
+	}
+	a.Text = a.s.Points[missed-1].Load + " " + a.Points[missed-1].Text + "; " + a.Text
+	low, high := requested(a.s, &a.s.Points[missed-1]), requested(a.s, &a.s.Points[missed])
+	if easier := slices.ContainsFunc(a.s.Points[missed].Limits, func(v record.Verdict) bool {
+		return v.Verdict == stats.Fail && experiment.Limit{Key: v.Metric}.EasierByLoad()
+	}); easier || math.IsInf(high, 1) {
+		return byHand("[slo]", "no load meets both limits: change one, the server's settings or its hardware")
+	}
+	step := math.Pow(high/low, 0.25)
+	return a.loads("a lower load misses what a higher one meets: try between", low*step, low*step*step, high/step)
 }
 
 func (a *answering) observed(m *record.Manifest) {
