@@ -14,6 +14,7 @@ import (
 
 	"bench/experiment/record"
 	"bench/experiment/series"
+	"bench/experiment/workload"
 	"bench/report"
 )
 
@@ -57,7 +58,10 @@ func (f *askFlags) ask(c *cli, path string, questions []string) error {
 	q.Router = f.router
 	first := run.AnswerRow()
 	limited := func(r record.Row) bool { return r.Spec.HasLimits() }
-	if axis != "" && !slices.ContainsFunc(run.Rows, limited) {
+	ofClass := func(r record.Row) bool { // which no twin has
+		return slices.ContainsFunc(r.Spec.Mix, func(c workload.Class) bool { return len(c.SLO) > 0 })
+	}
+	if axis != "" && limits == "" && (!slices.ContainsFunc(run.Rows, limited) || slices.ContainsFunc(run.Rows, ofClass)) {
 		limits = anyLatency
 	}
 	if limits != "" {

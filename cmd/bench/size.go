@@ -258,6 +258,13 @@ func (f *sizeFlags) price(t experiment.Target, devices roofline.Hardware) (func(
 			return nil, unknownEntry(err)
 		}
 		by[device.ID] = &usd
+		compared := func(name string) bool {
+			other, err := devices.Find(name)
+			return err == nil && other.ID == device.ID
+		}
+		if !slices.ContainsFunc(append(f.hardware, t.Hardware), compared) {
+			return nil, usage("--gpu-hour-usd: %s is not compared\nhint: add --hardware %s", name, name)
+		}
 	}
 	return func(device string) *float64 {
 		usd := cmp.Or(by[device], all)

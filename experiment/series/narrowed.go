@@ -132,7 +132,9 @@ func onLimit(repeats []*record.Row, lower *record.Verdict) (word stats.Verdict, 
 
 // ByTwin reports whether the verdict is the twin's, of a limit at least.
 func (p *Point) ByTwin() bool {
-	return p.SLO != stats.Undecided && slices.ContainsFunc(p.Limits, func(v record.Verdict) bool { return v.Twin })
+	return p.SLO != stats.Undecided && slices.ContainsFunc(p.Limits, func(v record.Verdict) bool {
+		return v.Twin && v.Verdict == p.SLO
+	})
 }
 
 // ByHigherLoad reports whether the point has the PASS of a higher load, for a limit at least.
