@@ -25,6 +25,8 @@ type Systems struct {
 	Notes    []string `json:"notes"`    // what keeps them from being compared
 	Cautions []string `json:"cautions"` // what an estimate rests on that is doubtful
 	Decided  bool     `json:"decided"`  // a system is better in load, load per GPU or price
+
+	best string // carries most
 }
 
 // System is what a run answers of the workload. Figures are at its load; their intervals are those of the load, scaled.
@@ -69,15 +71,20 @@ func NewSystems(runs []*Run, outcomes []*Analysis) *Systems {
 			all = append(all, &o.Series[i])
 		}
 	}
-	var first *Systems
+	var first, decided *Systems
 	for _, s := range append(firsts, all...) {
 		x := sideBySide(runs, outcomes, s)
-		if x != nil && x.Decided {
+		switch first = cmp.Or(first, x); {
+		case x == nil || !x.Decided:
+		case x == first:
 			return x
+		case decided != nil && decided.best != x.best: // the workloads contradict each other
+			return first
+		default:
+			decided = cmp.Or(decided, x)
 		}
-		first = cmp.Or(first, x)
 	}
-	return first
+	return cmp.Or(decided, first)
 }
 
 // sideBySide compares one workload; nil: a run lacks it, or its SLO.
@@ -198,6 +205,7 @@ func (x *Systems) conclude(tag string) {
 		names = append(names, s.Name)
 	}
 	best := order[0]
+	x.best = best.Name
 	switch {
 	case len(x.Notes) > 0:
 		x.Text = "Not compared: " + strings.Join(x.Notes, "; ")
@@ -232,8 +240,8 @@ func (x *System) against(other *System) (decided, open []string) {
 			x.load().Full(), other.Name)}
 	}
 	if x.unlimited() && other.unlimited() {
-		return nil, []string{fmt.Sprintf("%s and %s meet the SLO at each of their loads: higher ones show which carries "+
-			"more", x.Name, other.Name)}
+		return nil, []string{fmt.Sprintf("no load of %s or %s is known to miss the SLO: higher ones show which carries more",
+			x.Name, other.Name)}
 	}
 	for _, f := range []struct {
 		figure, base *Range

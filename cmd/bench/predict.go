@@ -163,8 +163,8 @@ func (f *predictFlags) predict(c *cli, batches bool) error {
 		return err
 	}
 	if heads := s.Model.Heads; s.GPUs > 1 && heads%s.GPUs != 0 && !s.Layout.AttentionDP {
-		fmt.Fprintf(c.stderr, "note: %d GPUs do not divide %d attention heads, as tensor parallelism does\n",
-			s.GPUs, heads)
+		fmt.Fprintf(c.stderr, "note: tensor parallelism cannot split %d attention heads evenly over %d GPUs\n",
+			heads, s.GPUs)
 	}
 	p := s.Predict(work)
 	addPublished(&p, s, work)

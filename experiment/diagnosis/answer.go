@@ -3,7 +3,6 @@ package diagnosis
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -113,34 +112,45 @@ func LimitsOf(all []series.Series) []string {
 
 // firstOf prefers a mix to its classes alone, what ships to what is undecided, several loads to one, and arrivals on
 // their own schedule, as in production, to workers in a closed loop; then more output. Of the workloads of one row it
-// prefers the one with the least: a load to ship carries each of them.
+// takes the one with the lowest load: a load to ship carries each of them.
 func firstOf(workloads []Workload, all []series.Series) *int {
 	var first *int
 	var best []float64
 	one := map[bool]float64{true: 1}
 	for i := range workloads {
 		w, s := &workloads[i], &all[workloads[i].Series]
+		if slices.ContainsFunc(workloads, func(o Workload) bool { return w.easierThan(s, &o, &all[o.Series]) }) {
+			continue
+		}
 		rank := []float64{one[s.Points[0].Rows[0].Spec.Alone == ""],
 			map[stats.Verdict]float64{stats.Pass: 3, stats.Undecided: 2, stats.Fail: 1}[w.Verdict],
 			one[w.Lead != LeadBaseline], one[len(s.Points) > 1], one[!s.Closed], 0}
 		if p := w.point(s); p.Valid {
 			rank[5] = p.OutputTokensPerS.Median
 		}
-		if first != nil && sameRow(s, &all[workloads[*first].Series]) && slices.Equal(rank[:5], best[:5]) {
-			rank[5], best[5] = -rank[5], -best[5]
-		}
 		if first == nil || slices.Compare(rank, best) > 0 {
 			first, best = &i, rank
 		}
-		best[5] = math.Abs(best[5])
 	}
 	return first
 }
 
-// sameRow reports whether two series are of one row and of one setting of the server.
-func sameRow(a, b *series.Series) bool {
-	x, y := &a.Points[0].Rows[0].Spec, &b.Points[0].Rows[0].Spec
-	return x.Name == y.Name && x.Variant == y.Variant && len(a.OtherAxes) > 0
+// easierThan reports whether another workload of the row, of the same setting of the server, ends at a lower load,
+// or stands before it.
+func (w *Workload) easierThan(s *series.Series, o *Workload, of *series.Series) bool {
+	x, y := &s.Points[0].Rows[0].Spec, &of.Points[0].Rows[0].Spec
+	alike := x.Name == y.Name && x.Variant == y.Variant && x.Alone == y.Alone && s.Axis == of.Axis &&
+		w.Verdict == o.Verdict && w.Lead == o.Lead && len(s.Points) > 1 == (len(of.Points) > 1)
+	lower := cmp.Compare(o.highest(of), w.highest(s))
+	return alike && (lower < 0 || lower == 0 && o.Series < w.Series)
+}
+
+// highest is the estimate, else the load of the quoted point.
+func (w *Workload) highest(s *series.Series) float64 {
+	if e := w.Estimate; e != nil && e.Best != nil {
+		return *e.Best
+	}
+	return requested(s, w.point(s))
 }
 
 func lostRows(m *record.Manifest, all []series.Series, missing []string) []string {

@@ -33,7 +33,8 @@ type Change struct {
 	Value float64        `json:"value"`
 	Ratio float64        `json:"ratio"`      // value ÷ base
 	CI95  stats.Interval `json:"ratio_ci95"` // of the ratio
-	// what the interval rests on: runs, pairs, or assumed (compare docs/nightly.md)
+	// what the interval rests on: runs, pairs, or assumed (compare docs/nightly.md); loads: base and value are those of
+	// the highest loads within the SLO, as estimated or measured
 	Spread string `json:"spread"`
 	Result Result `json:"result"`
 }
@@ -67,6 +68,12 @@ func (c *Change) Text() string {
 // Parts are the change and its interval; without one n is too small.
 func (c *Change) Parts() (text, within string) {
 	figure := func(x float64) string { return unit.Brief(x, 2) }
+	end := func(of func(float64) float64, x float64) string {
+		if y := of(x); !math.IsInf(x, 1) && !math.IsInf(y, 1) {
+			return figure(y)
+		}
+		return "–"
+	}
 	lead, at := "× ", func(x float64) float64 { return x }
 	lo, hi := c.CI95.Lo, c.CI95.Hi
 	switch {
@@ -82,7 +89,7 @@ func (c *Change) Parts() (text, within string) {
 		text = fmt.Sprintf("%+.0f %%", at(c.Ratio))
 	}
 	if !c.tooWide() {
-		within = strings.ReplaceAll(fmt.Sprintf("[%s, %s]", figure(at(lo)), figure(at(hi))), "+Inf", "–")
+		within = fmt.Sprintf("[%s, %s]", end(at, lo), end(at, hi))
 	}
 	return strings.ReplaceAll(text, "-", "−"), strings.ReplaceAll(within, "-", "−")
 }
@@ -95,7 +102,7 @@ func changesOf(m *record.Manifest, base, changed *Setting) []Change {
 	for _, f := range comparedFigures(from, to) {
 		if c, ok := f.change(m, from, to); ok {
 			if c.isThroughput() && !sameLoad && base.s.Axis == "rate" && base.w.Verdict != "" {
-				open := base.w.Verdict == stats.Undecided || changed.w.Verdict != stats.Pass
+				open := base.w.Verdict == stats.Undecided || changed.w.Verdict == stats.Undecided
 				if open || !c.ofCapacities(base, changed) {
 					continue
 				}
@@ -115,10 +122,14 @@ func changesOf(m *record.Manifest, base, changed *Setting) []Change {
 // which rates the row lists is no difference between settings. known is false if that is nothing.
 func (c *Change) ofCapacities(base, changed *Setting) (known bool) {
 	from, to := base.capacity(), changed.capacity()
-	c.Ratio = to.best / from.best
+	if c.Ratio = to.best / from.best; !(c.Ratio > 0) || math.IsInf(c.Ratio, 1) {
+		return false // all requests at once
+	}
 	c.CI95 = stats.Interval{Lo: c.Ratio * math.Exp(-math.Hypot(math.Log(to.best/to.Lo), math.Log(from.Hi/from.best))),
 		Hi: c.Ratio * math.Exp(math.Hypot(math.Log(to.Hi/to.best), math.Log(from.best/from.Lo)))}
-	c.Result = resultOf(c.CI95.Lo > 1, c.CI95.Hi < 1)
+	c.Result, c.Spread = resultOf(c.CI95.Lo > 1, c.CI95.Hi < 1), "loads"
+	c.Base *= from.best / requested(base.s, base.point())
+	c.Value = c.Base * c.Ratio
 	return c.CI95.Lo > 0 || !math.IsInf(c.CI95.Hi, 1)
 }
 

@@ -130,11 +130,12 @@ func percentiles(p *series.Point) (out []Fact) {
 	return out
 }
 
-// bounded has the ends of the limit's verdict where the requests' order leaves an end open, so that a PASS does not
-// stand beside an interval without an end.
+// bounded has the ends of the limit's verdict where the order statistics leave an end open, so that a PASS does not
+// stand beside an interval without an end. With failed requests the verdict is on another percentile.
 func bounded(p *series.Point, limit string, iv stats.Interval) stats.Interval {
+	failed := slices.ContainsFunc(p.Rows, func(r *record.Row) bool { return r.Summary.Requests.Failed > 0 })
 	for _, v := range p.Limits {
-		if v.Metric == limit && v.Class == "" && v.Interval != nil {
+		if !failed && v.Metric == limit && v.Class == "" && v.Interval != nil {
 			if math.IsInf(iv.Lo, 0) {
 				iv.Lo = v.Interval.Lo
 			}

@@ -243,6 +243,10 @@ func (g *Settings) say(slo bool) {
 		return slices.ContainsFunc(x.Changes, func(c Change) bool { return c.tooWide() })
 	}):
 		g.Text = "undecided: too few requests"
+	case slo && slices.ContainsFunc(g.Settings, func(x Setting) bool {
+		return x.Name != g.First && len(x.Changes) == 0 && x.w.Verdict == stats.Pass
+	}):
+		g.Text = "higher loads show which setting carries more"
 	case !decided:
 		g.Text = "no difference beyond the noise"
 	default:

@@ -180,6 +180,8 @@ func TestChangeOfCapacities(t *testing.T) {
 		{estimated(20, 15, 26), passed(24, stats.Pass), "+20 % [−8, –]", Inconclusive},
 		{passed(12, stats.Pass), passed(24, stats.Pass), "", Inconclusive}, // neither shows its limit
 		{passed(30, stats.Fail), passed(60, stats.Pass), "× 2 [2, –]", Better},
+		{passed(30, stats.Pass), passed(10, stats.Fail), "÷ 3 [3, –]", Worse},
+		{passed(8, stats.Pass), passed(math.Inf(1), stats.Pass), "", Inconclusive},
 	} {
 		var change Change
 		change.Metric = outputTokens

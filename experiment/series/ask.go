@@ -108,11 +108,6 @@ func (t *Twin) change(q Question) (err error) {
 	if asked.Cached = in * mine.Cached; q.Prefix >= 0 {
 		asked.Cached = q.Prefix * asked.Prompt
 	}
-	// of prompts of one length in step with each other, the front end is as good an explanation
-	const unclear = 0.5 // of a prompt token's time, its standard error
-	if m := t.model; (in != 1 || q.Prefix >= 0) && !(m.Errors.PerPrefillToken < unclear*m.PerPrefillToken) {
-		return errors.New("the rows do not show what a prompt token takes, as their prompts are alike: no estimate")
-	}
 	times := func(n int, factor float64) int { return max(1, int(math.Round(factor*float64(n)))) }
 	t.source = func(load float64, n int) []twin.Request {
 		all := source(load, n)
@@ -130,6 +125,6 @@ func (t *Twin) change(q Question) (err error) {
 		}
 		return all
 	}
-	t.changed, err = otherLengths(&mine, &asked)
+	t.changed, err = t.otherLengths(&mine, &asked)
 	return err
 }

@@ -122,13 +122,11 @@ func longest(rows []*record.Row) []*record.Row {
 	most := slices.MaxFunc(rows, func(a, b *record.Row) int {
 		return cmp.Compare(a.Spec.Added, b.Spec.Added)
 	}).Spec.Added
-	requests := func(r *record.Row) float64 { return float64(r.Summary.Requests.Planned) }
-	added := slices.DeleteFunc(slices.Clone(rows), func(r *record.Row) bool { return r.Spec.Added < most })
-	whole := 0.0
-	for _, r := range added {
-		whole = max(whole, requests(r))
-	}
-	return slices.DeleteFunc(added, func(r *record.Row) bool { return verdict.Longer*requests(r) < whole })
+	return slices.DeleteFunc(slices.Clone(rows), func(r *record.Row) bool {
+		own, _ := verdict.OfRows(r)
+		return r.Spec.Added < most || own == stats.Undecided &&
+			slices.ContainsFunc(rows, func(o *record.Row) bool { return verdict.Longer(o, r) })
+	})
 }
 
 // Shown are the repeats that the figures are from.

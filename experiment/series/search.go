@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bench/experiment"
+	"bench/experiment/metric"
 	"bench/experiment/record"
 	"bench/experiment/stats"
 	"bench/experiment/verdict"
@@ -21,12 +22,8 @@ func NextProbe(k *experiment.Search, rows []*record.Row, t *Twin, beat float64) 
 	}
 	pace := k.Pace()
 	pace.Beat = beat
-	for _, r := range rows[:min(1, len(rows))] {
-		for _, l := range r.Spec.SLO.Limits {
-			if p, ok := l.P(); ok && k.Goal == experiment.GoalSLO {
-				pace.Fewest = max(pace.Fewest, float64(stats.MinSamples(p, r.Spec.SLO.At())))
-			}
-		}
+	if len(rows) > 0 && k.Goal == experiment.GoalSLO {
+		pace.Fewest = fewest(&rows[0].Spec)
 	}
 	shown := probes(k, rows)
 	if k.Gentle && len(rows) > 0 {
@@ -43,6 +40,33 @@ func NextProbe(k *experiment.Search, rows []*record.Row, t *Twin, beat float64) 
 	}
 	step, more := k.Algorithm().Next(shown, pace, known)
 	return probeOf(step), more
+}
+
+// fewest is the number of arrivals in which each limit of requests can have a verdict.
+func fewest(s *experiment.Spec) (arrivals float64) {
+	add := func(limits []experiment.Limit, share float64) {
+		for _, l := range limits {
+			p, ok := l.P()
+			if l.Metric == metric.ErrorRate {
+				p, ok = 1-l.Value, l.Value > 0
+			}
+			if ok && share > 0 {
+				n := float64(stats.MinSamples(p, s.SLO.At())) / share
+				arrivals = max(arrivals, n/s.RequestsPerArrival())
+			}
+		}
+	}
+	add(s.SLO.Limits, 1)
+	weights := 0.0
+	for _, c := range s.Mix {
+		weights += c.Weight
+	}
+	for _, c := range s.Mix {
+		if len(c.SLO) > 0 {
+			add(s.ClassSLO(c).Limits, c.Weight/weights)
+		}
+	}
+	return arrivals
 }
 
 func probeOf(s stats.Step) experiment.Probe {
@@ -127,9 +151,9 @@ func byLimits(p *stats.Probe, r *record.Row) {
 		func(v record.Verdict) bool { return experiment.Limit{Key: v.Metric}.EasierByLoad() })
 	var need int
 	if p.Verdict, need = verdict.OfRows(&own); need > 0 {
-		perS := p.Load
+		perS := p.Load * r.Spec.RequestsPerArrival()
 		if r.Spec.Closed() {
-			perS = float64(r.Summary.Requests.Planned) / r.Summary.DurationS
+			perS = float64(r.Summary.Requests.Planned) / max(r.Summary.DurationS, 1e-9)
 		}
 		p.Need = float64(r.Summary.Requests.Planned+need) / perS
 	}

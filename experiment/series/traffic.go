@@ -77,7 +77,7 @@ func (t *Twin) Carries(fleet twin.Fleet, other *Traffic) (o twin.Operating, err 
 	own := *t
 	if other != nil {
 		mine := t.Traffic()
-		if own.changed, err = otherLengths(&mine, other); err != nil {
+		if own.changed, err = t.otherLengths(&mine, other); err != nil {
 			return o, err
 		}
 		own.arrivals = other.Source
@@ -114,7 +114,7 @@ func (t *Twin) Between() (within, beyond float64) {
 
 // otherLengths is the error of the step times for other lengths than the measured ones, of the logarithm of the change:
 // they are linear in what the rows had, and not known beyond. Drawn lengths have no whole mean.
-func otherLengths(measured, other *Traffic) (float64, error) {
+func (t *Twin) otherLengths(measured, other *Traffic) (float64, error) {
 	const longer, unknown = 2, 0.15
 	for _, x := range []struct {
 		name        string
@@ -124,6 +124,14 @@ func otherLengths(measured, other *Traffic) (float64, error) {
 			return 0, fmt.Errorf("%s %.0f is outside of what the rows bear out (%.0f to %.0f tokens): no estimate",
 				x.name, x.asked, x.mean/longer, x.mean*longer)
 		}
+	}
+	// of prompts of one length in step with each other, the front end explains as much as their tokens
+	const unclear, much = 0.5, 0.1 // of a prompt token's time, its standard error; of ln(computed tokens)
+	computed := math.Log((other.Prompt - other.Cached) / (measured.Prompt - measured.Cached))
+	m := &t.model
+	if known := m.Errors.PerPrefillToken > 0 && m.Errors.PerPrefillToken < unclear*m.PerPrefillToken; !known &&
+		!(math.Abs(computed) <= much) {
+		return 0, errors.New("the rows do not show the time per prompt token: no estimate")
 	}
 	in, out := math.Log(other.Prompt/measured.Prompt), math.Log(other.Output/measured.Output)
 	return unknown * math.Hypot(math.Hypot(in, out), other.Cached/other.Prompt-measured.Cached/measured.Prompt), nil

@@ -81,7 +81,7 @@ func (t *Twin) bracket(k *experiment.Search, verdicts stats.Bracket) (b stats.Br
 	case verdicts.Low != nil && *verdicts.Low > a.High:
 		return b, fmt.Sprintf("its limit, up to %s, contradicts the PASS at %s", LoadText(k, a.High),
 			LoadText(k, *verdicts.Low))
-	case verdicts.High != nil && *verdicts.High < a.Low:
+	case verdicts.High != nil && (*verdicts.High < a.Low || s.Whole && *verdicts.High <= a.Low):
 		return b, fmt.Sprintf("its limit, from %s, contradicts the FAIL at %s", LoadText(k, a.Low),
 			LoadText(k, *verdicts.High))
 	}
@@ -98,7 +98,7 @@ func (t *Twin) bracket(k *experiment.Search, verdicts stats.Bracket) (b stats.Br
 	}
 	if b.Bounds() {
 		if b.Best = t.best(k); b.Best != nil && s.Whole {
-			b.Best = new(min(max(*b.Best, *b.Low), *b.High))
+			b.Best = new(min(max(*b.Best, *b.Low), *b.High-1))
 		}
 	}
 	return b, ""

@@ -36,7 +36,7 @@ func (s Search) Between(probes []Probe) (b Bracket) {
 			high = min(high, p.Load)
 		}
 	}
-	if low >= s.end() {
+	if low > 0 && low >= s.end() && math.IsInf(high, 1) {
 		low = s.Max
 	}
 	if low > 0 {
@@ -124,8 +124,18 @@ func (s Search) Next(probes []Probe, pace Pace, known Bracket) (step Step, more 
 	}
 	at := s.place(probes, pace, known.Best)
 	step = s.step(probes, pace, spent, at)
-	if last, open := s.settling(probes, pace, at, known.Best); open {
+	if last, open := s.settling(probes, pace, at, known.Best); open && pace.fit(&last, spent) {
 		step = last
+	} else if s.Whole || known.Best == nil { // of a rate a twin learns from each probe
+		if at = s.undecided(probes, at, known.Best); at == 0 {
+			return Step{}, false
+		}
+		tried, _ := s.longest(probes, at)
+		step = s.step(probes, pace, spent, at)
+		step.Window = max(step.Window, longer*tried) // equally long ones would show the same
+		if fits := step; !pace.fit(&fits, spent) || fits.Window <= tried {
+			return Step{}, false
+		}
 	}
 	if quoted < s.Min || covered {
 		return step, pace.fit(&step, spent)
@@ -153,13 +163,14 @@ func (s Search) Next(probes []Probe, pace Pace, known Bracket) (step Step, more 
 func (s Search) settling(probes []Probe, pace Pace, next float64, best *float64) (step Step, open bool) {
 	low, high := Leaning(probes)
 	var loads []float64
-	switch last := probes[len(probes)-1].Load; {
-	case low >= s.end() && math.IsInf(high, 1):
-		loads = []float64{s.Max}
-	case s.Round(last, false) == s.Round(next, false):
-		loads = []float64{next}
-	case best == nil && low > 0 && s.Close(low, high):
-		loads = []float64{high, low}
+	if low > 0 && low >= s.end() && math.IsInf(high, 1) {
+		loads = append(loads, s.Max)
+	}
+	if last := probes[len(probes)-1].Load; s.Round(last, false) == s.Round(next, false) {
+		loads = append(loads, next)
+	}
+	if best == nil && low > 0 && s.Close(low, high) {
+		loads = append(loads, high, low)
 		for _, m := range margins {
 			if below := s.Round(m*low, false); below > highestPass(probes) {
 				loads = append(loads, below)
@@ -183,27 +194,59 @@ func (s Search) deciding(probes []Probe, pace Pace, load float64) (step Step, op
 	const nearly = 0.95
 	step = s.Confirming(probes, pace, load)
 	stay := stayAt(probes, load)
-	brief, longest := max(pace.Least, pace.Verdict*stay, s.fewest(pace, load, stay)), 0.0
+	brief := max(pace.Least, pace.Verdict*stay, s.fewest(pace, load, stay))
 	for _, p := range probes {
-		if s.Round(p.Load, false) != s.Round(load, false) {
-			continue
+		if s.Round(p.Load, false) == s.Round(load, false) {
+			brief = max(brief, p.Need)
 		}
-		if p.Verdict == Pass || p.Verdict == Fail || p.Counted {
-			return step, false
-		}
-		longest, brief = max(longest, p.Window), max(brief, p.Need)
 	}
+	if pace.Most > 0 {
+		brief, step.Window = min(brief, pace.Most), min(step.Window, pace.Most)
+	}
+	longest, decided := s.longest(probes, load)
 	if longest < nearly*brief {
 		step.Window = min(step.Window, brief)
 	}
-	return step, longest < nearly*step.Window
+	return step, !decided && longest < nearly*step.Window
+}
+
+const longer = 1.5 // times an equally long window
+
+// undecided is the next load, or in place of one with a verdict another that lacks it; 0 = none does.
+func (s Search) undecided(probes []Probe, next float64, best *float64) float64 {
+	low, high := Leaning(probes)
+	loads := []float64{next, high, low}
+	if best != nil {
+		loads = []float64{next, *best, *best + 1, highestPass(probes) + 1}
+	}
+	for _, load := range loads {
+		at := s.allowed(load)
+		if _, decided := s.longest(probes, at); !decided && load > 0 && !math.IsInf(load, 1) {
+			return at
+		}
+	}
+	return 0
+}
+
+// longest is the longest window at a load; decided: a probe there has a verdict, or no window can be longer.
+func (s Search) longest(probes []Probe, load float64) (window float64, decided bool) {
+	for _, p := range probes {
+		if s.Round(p.Load, false) == s.Round(load, false) {
+			window = max(window, p.Window)
+			decided = decided || p.Verdict == Pass || p.Verdict == Fail || p.Counted
+		}
+	}
+	return window, decided
 }
 
 // place is the load of the next probe: in turn just below the best one, at it and below, so that no load is probed
 // twice in a row; without a best load the middle of what the probes lean to.
 func (s Search) place(probes []Probe, pace Pace, best *float64) float64 {
-	if passed := highestPass(probes); best != nil && s.Whole && passed >= *best {
-		return s.allowed(passed + 1) // no load is between them
+	if next := highestPass(probes) + 1; best != nil && s.Whole && next > *best {
+		missed := func(p Probe) bool { return p.Load == next && p.Verdict == Fail }
+		if !slices.ContainsFunc(probes, missed) { // no load is between them
+			return s.allowed(next)
+		}
 	}
 	if best != nil {
 		farthest := 1.7     // times the highest load so far

@@ -133,3 +133,38 @@ func TestWholeRangeIsConfirmed(t *testing.T) {
 		}
 	})
 }
+
+// A search asks nothing again: where a probe has a verdict, or without a twin one is as long as it can be, others are of use.
+func TestSearchAsksNothingAgain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := Search{Min: 1, Max: 64, Tolerance: 0.05, Whole: rapid.Bool().Draw(t, "whole")}
+		limit := rapid.Float64Range(1, 80).Draw(t, "limit")
+		needs := rapid.Float64Range(0, 120).Draw(t, "window of a verdict")
+		pace := Pace{Start: 4, Budget: 1200, Warmup: 2, Least: 10, Verdict: 30}
+		var probes []Probe
+		for {
+			known := s.Between(probes)
+			known.Best = nil
+			step, more := s.Next(probes, pace, known)
+			if !more {
+				break
+			}
+			left := pace.Budget - spentOn(probes) - step.Warmup - step.drain
+			for _, p := range probes {
+				if p.Load == step.Load && step.Window < left-1 && (p.Verdict != Undecided || p.Window >= 0.99*step.Window && step.Window > 11) {
+					t.Fatalf("%+v again after %+v", step, probes)
+				}
+			}
+			p := Probe{Load: step.Load, Verdict: Undecided, Log: math.Log(step.Load / limit), Stay: 1, Window: step.Window,
+				Spent: step.Warmup + step.Window}
+			// nearer to the limit a verdict takes longer
+			if step.Window >= needs/max(0.2, math.Abs(p.Log)) {
+				p.Verdict = Pass
+				if p.Log > 0 {
+					p.Verdict = Fail
+				}
+			}
+			probes = append(probes, p)
+		}
+	})
+}

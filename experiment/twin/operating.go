@@ -363,7 +363,7 @@ func outside(trials []Trial, residuals [][]Residual, best float64, beyond bool) 
 	case best == 0 || math.Log(lowest/best) > below:
 		return "the limit is far below the lowest measured load"
 	case math.Log(best/highest) > above && !beyond:
-		return fmt.Sprintf("the limit, at %.3g, is far above %.4g, the highest steady load", best, highest)
+		return fmt.Sprintf("the limit, at %.4g, is far above %.4g, the highest steady load", best, highest)
 	}
 	return ""
 }

@@ -99,8 +99,8 @@ func ResultText(v *record.Verdict) string {
 	switch {
 	case v.Value != nil:
 		value = measuredFigure(v)
-	case v.Observed > 0 && v.Why != notMeasured:
-		value = "∞" // failed requests are as many
+	case v.Interval != nil:
+		value = "∞" // so many requests failed
 	}
 	if v.Value != nil && v.Interval != nil && v.Unit == "ms" {
 		quoted := record.Percentile{Repeats: record.Repeats{Median: *v.Value}, CI95: *v.Interval}

@@ -445,8 +445,12 @@ func TestMeanWithin(t *testing.T) {
 
 func TestLongerRepeatDecides(t *testing.T) {
 	row := func(verdict stats.Verdict, requests int) *record.Row {
-		return &record.Row{SLO: []record.Verdict{{Metric: "ttft_p95", Verdict: verdict, Observed: requests}}}
+		r := &record.Row{SLO: []record.Verdict{{Metric: "ttft_p95", Verdict: verdict}}}
+		r.Summary.DurationS, r.Summary.Requests.Planned = float64(requests), requests
+		return r
 	}
+	throttled := row("UNDECIDED", 90)
+	throttled.Summary.Requests.Planned = 45 // in as long a window
 	for _, c := range []struct {
 		rows []*record.Row
 		want stats.Verdict
@@ -456,6 +460,7 @@ func TestLongerRepeatDecides(t *testing.T) {
 		{[]*record.Row{row("UNDECIDED", 60), row("PASS", 70)}, "UNDECIDED"}, // as long, by chance
 		{[]*record.Row{row("PASS", 26), row("UNDECIDED", 90)}, "UNDECIDED"},
 		{[]*record.Row{row("FAIL", 26), row("PASS", 90)}, "FAIL"},
+		{[]*record.Row{throttled, row("PASS", 90)}, "UNDECIDED"},
 	} {
 		if got, _ := OfRows(c.rows...); got != c.want {
 			t.Errorf("%+v %+v: %s", c.rows[0].SLO, c.rows[1].SLO, got)

@@ -48,8 +48,14 @@ func New(m *matrix.Matrix, base mock.Config) (*Plan, error) {
 		target: m.Target, stated: m.Simulated() || base.Reasons(),
 	}}
 	stated := base
-	if base = onHardware(base, m.Target); len(stated.Faults) > 0 || stated.Drift != "" || stated.LoadTime > 0 {
-		p.Prediction.Ignored = append(p.Prediction.Ignored, "faults, drift and load_time of [mock]")
+	base = onHardware(base, m.Target)
+	for _, x := range []struct {
+		name string
+		set  bool
+	}{{"faults", len(stated.Faults) > 0}, {"drift", stated.Drift != ""}, {"load_time", stated.LoadTime > 0}} {
+		if x.set {
+			p.Prediction.Ignored = append(p.Prediction.Ignored, "mock."+x.name)
+		}
 	}
 	why := map[string]string{} // by variant, why it cannot be simulated
 	if !m.Varies() {
