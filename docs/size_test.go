@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 117_351
+	mostLines         = 117_468
 	mostPackages      = 66
 	mostExportedNames = 2_423 // types, functions, methods, variables and constants
 	mostExportedField = 3_979
@@ -26,7 +26,7 @@ const (
 
 // larger are the packages that are to be cut, each with its bound.
 var larger = map[string]int{
-	"report":               7_403,
+	"report":               7_411,
 	"cmd/bench":            7_650,
 	"experiment/trace":     4_895,
 	"experiment/openai":    5_058,
@@ -36,11 +36,11 @@ var larger = map[string]int{
 	"report/compare":       4_154,
 	"experiment/record":    5_001,
 	"sweep":                3_156,
-	"experiment/diagnosis": 4_658,
+	"experiment/diagnosis": 4_684,
 	"experiment/endpoint":  4_293,
-	"experiment/stats":     3_980,
+	"experiment/stats":     4_023,
 	"report/page":          3_532,
-	"experiment/series":    3_256,
+	"experiment/series":    3_275,
 }
 
 type counted struct {

@@ -240,8 +240,8 @@ func (x *System) against(other *System) (decided, open []string) {
 			x.load().Full(), other.Name)}
 	}
 	if x.unlimited() && other.unlimited() {
-		return nil, []string{fmt.Sprintf("no load of %s or %s is known to miss the SLO: higher ones show which carries more",
-			x.Name, other.Name)}
+		return nil, []string{fmt.Sprintf("no load of %s or %s is known to miss the SLO: higher ones show which carries "+
+			"more", x.Name, other.Name)}
 	}
 	for _, f := range []struct {
 		figure, base *Range

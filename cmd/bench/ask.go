@@ -57,11 +57,11 @@ func (f *askFlags) ask(c *cli, path string, questions []string) error {
 	}
 	q.Router = f.router
 	first := run.AnswerRow()
-	limited := func(r record.Row) bool { return r.Spec.HasLimits() }
-	ofClass := func(r record.Row) bool { // which no twin has
+	limited := slices.ContainsFunc(run.Rows, func(r record.Row) bool { return r.Spec.HasLimits() })
+	ofClasses := slices.ContainsFunc(run.Rows, func(r record.Row) bool { // which no twin has
 		return slices.ContainsFunc(r.Spec.Mix, func(c workload.Class) bool { return len(c.SLO) > 0 })
-	}
-	if axis != "" && limits == "" && (!slices.ContainsFunc(run.Rows, limited) || slices.ContainsFunc(run.Rows, ofClass)) {
+	})
+	if axis != "" && limits == "" && (!limited || ofClasses) {
 		limits = anyLatency
 	}
 	if limits != "" {

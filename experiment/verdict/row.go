@@ -177,8 +177,8 @@ func (e *Measured) classGoodput() *record.Goodput {
 	return sum
 }
 
-// Longer reports whether a repeat is so much longer than another one that it decides what that left open. Requests alone
-// do not show it: in a closed loop a slow server has fewer of them.
+// Longer reports whether a repeat is so much longer than another one that it decides what that left open. Requests
+// alone do not show it: in a closed loop a slow server has fewer of them.
 func Longer(r, other *record.Row) bool {
 	if r.Spec.Added != other.Spec.Added {
 		return r.Spec.Added > other.Spec.Added
