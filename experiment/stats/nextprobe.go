@@ -233,7 +233,8 @@ func (s Search) longest(probes []Probe, load float64) (window float64, decided b
 	for _, p := range probes {
 		if s.Round(p.Load, false) == s.Round(load, false) {
 			window = max(window, p.Window)
-			decided = decided || p.Verdict == Pass || p.Verdict == Fail || p.Counted
+			long := p.Counted && p.Window > 0 // without a window it is invalid
+			decided = decided || p.Verdict == Pass || p.Verdict == Fail || long
 		}
 	}
 	return window, decided
