@@ -15,11 +15,11 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 117_469
+	mostLines         = 117_471
 	mostPackages      = 66
-	mostExportedNames = 2_423 // types, functions, methods, variables and constants
+	mostExportedNames = 2_424 // types, functions, methods, variables and constants
 	mostExportedField = 3_979
-	mostWideLines     = 191 // of more than 120 columns
+	mostWideLines     = 192 // of more than 120 columns
 	mostFlags         = 98  // of commands
 	mostKeys          = 211 // of the TOML, by struct tags
 )
@@ -36,7 +36,7 @@ var larger = map[string]int{
 	"report/compare":       4_154,
 	"experiment/record":    5_001,
 	"sweep":                3_156,
-	"experiment/diagnosis": 4_684,
+	"experiment/diagnosis": 4_686,
 	"experiment/endpoint":  4_293,
 	"experiment/stats":     4_024,
 	"report/page":          3_532,

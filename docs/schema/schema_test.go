@@ -147,7 +147,7 @@ var closed = map[string][]any{
 	"diagnosis.Workload.lead": {diagnosis.LeadShip, diagnosis.LeadMet, diagnosis.LeadLikely, diagnosis.LeadNotYet, diagnosis.LeadNone, diagnosis.LeadMeasured,
 		diagnosis.LeadBaseline},
 	"diagnosis.Change.result":        {string(diagnosis.Better), string(diagnosis.Worse), string(diagnosis.Inconclusive)},
-	"diagnosis.Change.spread":        {stats.SpreadOfRuns, stats.SpreadOfPairs, stats.SpreadAssumed},
+	"diagnosis.Change.spread":        {stats.SpreadOfRuns, stats.SpreadOfPairs, stats.SpreadAssumed, diagnosis.OfLoads},
 	"diagnosis.PointStatus.status":   {string(diagnosis.Ship), string(diagnosis.Meets), string(diagnosis.Misses), string(diagnosis.Open), string(diagnosis.Invalid), string(diagnosis.NoSLO)},
 	"diagnosis.Limit.bottleneck":     bottlenecks(),
 	"series.Series.axis":             {"rate", "concurrency"},

@@ -33,11 +33,13 @@ type Change struct {
 	Value float64        `json:"value"`
 	Ratio float64        `json:"ratio"`      // value ÷ base
 	CI95  stats.Interval `json:"ratio_ci95"` // of the ratio
-	// what the interval rests on: runs, pairs, or assumed (compare docs/nightly.md); loads: base and value are those of
-	// the highest loads within the SLO, as estimated or measured
+	// what the interval rests on: runs, pairs, or assumed (compare docs/nightly.md), or the highest loads within the SLO
 	Spread string `json:"spread"`
 	Result Result `json:"result"`
 }
+
+// OfLoads is the spread of a change that is that of the highest loads within the SLO, as estimated or measured.
+const OfLoads = "loads"
 
 const outputTokens = "output_tokens_per_s"
 
@@ -127,7 +129,7 @@ func (c *Change) ofCapacities(base, changed *Setting) (known bool) {
 	}
 	c.CI95 = stats.Interval{Lo: c.Ratio * math.Exp(-math.Hypot(math.Log(to.best/to.Lo), math.Log(from.Hi/from.best))),
 		Hi: c.Ratio * math.Exp(math.Hypot(math.Log(to.Hi/to.best), math.Log(from.best/from.Lo)))}
-	c.Result, c.Spread = resultOf(c.CI95.Lo > 1, c.CI95.Hi < 1), "loads"
+	c.Result, c.Spread = resultOf(c.CI95.Lo > 1, c.CI95.Hi < 1), OfLoads
 	c.Base *= from.best / requested(base.s, base.point())
 	c.Value = c.Base * c.Ratio
 	return c.CI95.Lo > 0 || !math.IsInf(c.CI95.Hi, 1)
