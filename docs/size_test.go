@@ -15,11 +15,11 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 117_471
+	mostLines         = 117_518
 	mostPackages      = 66
 	mostExportedNames = 2_424 // types, functions, methods, variables and constants
 	mostExportedField = 3_979
-	mostWideLines     = 192 // of more than 120 columns
+	mostWideLines     = 194 // of more than 120 columns
 	mostFlags         = 98  // of commands
 	mostKeys          = 211 // of the TOML, by struct tags
 )
@@ -36,11 +36,11 @@ var larger = map[string]int{
 	"report/compare":       4_154,
 	"experiment/record":    5_001,
 	"sweep":                3_156,
-	"experiment/diagnosis": 4_686,
+	"experiment/diagnosis": 4_691,
 	"experiment/endpoint":  4_293,
-	"experiment/stats":     4_024,
+	"experiment/stats":     4_047,
 	"report/page":          3_532,
-	"experiment/series":    3_275,
+	"experiment/series":    3_294,
 }
 
 type counted struct {

@@ -132,6 +132,9 @@ func (c *Change) ofCapacities(base, changed *Setting) (known bool) {
 	c.Result, c.Spread = resultOf(c.CI95.Lo > 1, c.CI95.Hi < 1), OfLoads
 	c.Base *= from.best / requested(base.s, base.point())
 	c.Value = c.Base * c.Ratio
+	if changed.w.Verdict == stats.Fail {
+		return c.Result == Worse
+	}
 	return c.CI95.Lo > 0 || !math.IsInf(c.CI95.Hi, 1)
 }
 

@@ -202,13 +202,15 @@ func (a *answering) between(missed int) *NextSweep {
 	}
 	a.Text = a.s.Points[missed-1].Load + " " + a.Points[missed-1].Text + "; " + a.Text
 	low, high := requested(a.s, &a.s.Points[missed-1]), requested(a.s, &a.s.Points[missed])
-	if easier := slices.ContainsFunc(a.s.Points[missed].Limits, func(v record.Verdict) bool {
+	easier := slices.ContainsFunc(a.s.Points[missed].Limits, func(v record.Verdict) bool {
 		return v.Verdict == stats.Fail && experiment.Limit{Key: v.Metric}.EasierByLoad()
-	}); easier || math.IsInf(high, 1) {
+	})
+	step := math.Pow(high/low, 0.25)
+	n := a.loads("a lower load misses what a higher one meets: try between", low*step, low*step*step, high/step)
+	if easier || math.IsInf(high, 1) || n == nil {
 		return byHand("[slo]", "no load meets both limits: change one, the server's settings or its hardware")
 	}
-	step := math.Pow(high/low, 0.25)
-	return a.loads("a lower load misses what a higher one meets: try between", low*step, low*step*step, high/step)
+	return n
 }
 
 func (a *answering) observed(m *record.Manifest) {

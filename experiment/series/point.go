@@ -124,7 +124,7 @@ func longest(rows []*record.Row) []*record.Row {
 	}).Spec.Added
 	return slices.DeleteFunc(slices.Clone(rows), func(r *record.Row) bool {
 		own, _ := verdict.OfRows(r)
-		return r.Spec.Added < most || own == stats.Undecided &&
+		return r.Spec.Added < most || (own == stats.Undecided || own != stats.Fail && r.Spec.Search != nil) &&
 			slices.ContainsFunc(rows, func(o *record.Row) bool { return verdict.Longer(o, r) })
 	})
 }

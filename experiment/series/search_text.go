@@ -128,6 +128,8 @@ func budgetText(f *record.Found, rows []*record.Row) string {
 		return "; " + heldOpenText(held)
 	case futile(rows):
 		return "; the last probes are invalid: " + whyUndecided(rows)
+	case windowsEndBy(f, rows) != "":
+		return "; no probe can be longer: raise " + windowsEndBy(f, rows)
 	case f.ConfirmS > 0 && spent == "budget" && (f.Low == nil || f.High == nil):
 		return "; budget spent, " + TooShort(f)
 	case f.Low == nil || f.High == nil:
@@ -140,6 +142,20 @@ func budgetText(f *record.Found, rows []*record.Row) string {
 	factor := math.Pow(width/float64(k.Tolerance), 2)
 	return fmt.Sprintf("; %s spent at a width of %.0f %%; %s takes about %s", spent, 100*width, k.Tolerance,
 		unit.Clock(time.Duration(f.TookS*factor*float64(time.Second))))
+}
+
+// windowsEndBy is the row's key that kept the probes of a search from its budget; empty: none did.
+func windowsEndBy(f *record.Found, rows []*record.Row) string {
+	const most = 0.8 // of the budget
+	switch {
+	case f.Spent() != "budget" || f.TookS > most*time.Duration(f.Search.MaxTime()).Seconds() || len(rows) == 0:
+		return ""
+	case rows[0].Spec.Requests > 0:
+		return "requests"
+	case f.Search.Longest > 0:
+		return "duration"
+	}
+	return ""
 }
 
 func whyUndecided(rows []*record.Row) string {

@@ -127,7 +127,10 @@ func (t *Twin) otherLengths(measured, other *Traffic) (float64, error) {
 	}
 	// of prompts of one length in step with each other, the front end explains as much as their tokens
 	const unclear, much = 0.5, 0.1 // of a prompt token's time, its standard error; of ln(computed tokens)
-	computed := math.Log((other.Prompt - other.Cached) / (measured.Prompt - measured.Cached))
+	computed := 0.0
+	if asked, had := other.Prompt-other.Cached, measured.Prompt-measured.Cached; asked != had {
+		computed = math.Log(asked / had)
+	}
 	m := &t.model
 	if known := m.Errors.PerPrefillToken > 0 && m.Errors.PerPrefillToken < unclear*m.PerPrefillToken; !known &&
 		!(math.Abs(computed) <= much) {

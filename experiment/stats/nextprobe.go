@@ -127,13 +127,7 @@ func (s Search) Next(probes []Probe, pace Pace, known Bracket) (step Step, more 
 	if last, open := s.settling(probes, pace, at, known.Best); open && pace.fit(&last, spent) {
 		step = last
 	} else if s.Whole || known.Best == nil { // of a rate a twin learns from each probe
-		if at = s.undecided(probes, at, known.Best); at == 0 {
-			return Step{}, false
-		}
-		tried, _ := s.longest(probes, at)
-		step = s.step(probes, pace, spent, at)
-		step.Window = max(step.Window, longer*tried) // equally long ones would show the same
-		if fits := step; !pace.fit(&fits, spent) || fits.Window <= tried {
+		if step, more = s.newly(probes, pace, spent, at, known); !more {
 			return Step{}, false
 		}
 	}
@@ -191,7 +185,7 @@ func (s Search) end() float64 { return s.Round(s.Max, false) }
 // deciding is a probe at a load, as short as a verdict can be, then as long as the last one of a search. open is false
 // if one at that load has a verdict or was that long.
 func (s Search) deciding(probes []Probe, pace Pace, load float64) (step Step, open bool) {
-	const nearly = 0.95
+	const nearly, enough = 0.95, 1.2 // of a window; times the longest one
 	step = s.Confirming(probes, pace, load)
 	stay := stayAt(probes, load)
 	brief := max(pace.Least, pace.Verdict*stay, s.fewest(pace, load, stay))
@@ -205,27 +199,56 @@ func (s Search) deciding(probes []Probe, pace Pace, load float64) (step Step, op
 	}
 	longest, decided := s.longest(probes, load)
 	if longest < nearly*brief {
-		step.Window = min(step.Window, brief)
+		step.Window = min(step.Window, max(brief, enough*longest))
 	}
-	return step, !decided && longest < nearly*step.Window
+	return step, !decided && enough*longest <= step.Window
 }
 
-const longer = 1.5 // times an equally long window
-
-// undecided is the next load, or in place of one with a verdict another that lacks it; 0 = none does.
-func (s Search) undecided(probes []Probe, next float64, best *float64) float64 {
-	low, high := Leaning(probes)
-	loads := []float64{next, high, low}
-	if best != nil {
-		loads = []float64{next, *best, *best + 1, highestPass(probes) + 1}
-	}
-	for _, load := range loads {
-		at := s.allowed(load)
-		if _, decided := s.longest(probes, at); !decided && load > 0 && !math.IsInf(load, 1) {
-			return at
+// newly is a probe at a load without a verdict, the one with the shortest windows first, that is longer than all there:
+// an equally long one would show the same. more is false if the budget, or what ends a window, allows none.
+func (s Search) newly(probes []Probe, pace Pace, spent, next float64, known Bracket) (step Step, more bool) {
+	const longer, enough = 1.5, 1.2 // times the longest window; what the budget must leave of it
+	for _, load := range s.undecided(probes, next, known) {
+		tried, _ := s.longest(probes, load)
+		step = s.step(probes, pace, spent, load)
+		step.Window = max(step.Window, longer*tried)
+		if fits := step; pace.fit(&fits, spent) && fits.Window >= enough*tried {
+			return step, true
 		}
 	}
-	return 0
+	return Step{}, false
+}
+
+// undecided are loads without a verdict: the next one, those between the ends of what the probes lean to, and beyond what
+// was probed where an end is missing.
+func (s Search) undecided(probes []Probe, next float64, known Bracket) (loads []float64) {
+	low, high := Leaning(probes)
+	least, most, passed := math.Inf(1), 0.0, highestPass(probes)
+	for _, p := range probes {
+		least, most = min(least, p.Load), max(most, p.Load)
+	}
+	all := []float64{next, high, low}
+	if best := known.Best; best != nil {
+		all = append(all, *best, *best+1, passed+1)
+	}
+	if passed == 0 {
+		all = append(all, 0.75*least, least/2)
+	}
+	if s.Between(probes).High == nil {
+		all = append(all, 1.15*low, 1.3*low, 1.4*most)
+	}
+	for _, load := range all {
+		at := s.allowed(load)
+		if _, decided := s.longest(probes, at); load > 0 && !math.IsInf(load, 1) && !decided && !slices.Contains(loads, at) {
+			loads = append(loads, at)
+		}
+	}
+	slices.SortStableFunc(loads, func(a, b float64) int {
+		x, _ := s.longest(probes, a)
+		y, _ := s.longest(probes, b)
+		return cmp.Compare(x, y)
+	})
+	return loads
 }
 
 // longest is the longest window at a load; decided: a probe there has a verdict, or no window can be longer.
