@@ -15,7 +15,7 @@ import (
 // with a reason in the commit.
 const (
 	mostPackageLines  = 3_000 // of Go without tests, but for those of larger
-	mostLines         = 117_518
+	mostLines         = 117_521
 	mostPackages      = 66
 	mostExportedNames = 2_424 // types, functions, methods, variables and constants
 	mostExportedField = 3_979
@@ -38,7 +38,7 @@ var larger = map[string]int{
 	"sweep":                3_156,
 	"experiment/diagnosis": 4_691,
 	"experiment/endpoint":  4_293,
-	"experiment/stats":     4_047,
+	"experiment/stats":     4_050,
 	"report/page":          3_532,
 	"experiment/series":    3_294,
 }

@@ -62,17 +62,17 @@ func NewSystems(runs []*Run, outcomes []*Analysis) *Systems {
 	if len(runs) < 2 {
 		return nil
 	}
-	var firsts, all []*series.Series // of the answers, then the others
+	var workloads []*series.Series // of the answers, then of the first run: all runs have to have one
 	for _, o := range outcomes {
 		if w, s := o.First(); w != nil {
-			firsts = append(firsts, s)
-		}
-		for i := range o.Series {
-			all = append(all, &o.Series[i])
+			workloads = append(workloads, s)
 		}
 	}
+	for i := range outcomes[0].Series {
+		workloads = append(workloads, &outcomes[0].Series[i])
+	}
 	var first, decided *Systems
-	for _, s := range append(firsts, all...) {
+	for _, s := range workloads {
 		x := sideBySide(runs, outcomes, s)
 		switch first = cmp.Or(first, x); {
 		case x == nil || !x.Decided:

@@ -122,14 +122,14 @@ func TooShort(f *record.Found) string {
 
 func budgetText(f *record.Found, rows []*record.Row) string {
 	k, spent := &f.Search, f.Spent()
-	held := HeldOpenBy(rows)
+	held, by := HeldOpenBy(rows), windowsEndBy(f, rows)
 	switch {
 	case held != nil:
 		return "; " + heldOpenText(held)
 	case futile(rows):
 		return "; the last probes are invalid: " + whyUndecided(rows)
-	case windowsEndBy(f, rows) != "":
-		return "; no probe can be longer: raise " + windowsEndBy(f, rows)
+	case by != "":
+		return "; no probe can be longer: raise " + by
 	case f.ConfirmS > 0 && spent == "budget" && (f.Low == nil || f.High == nil):
 		return "; budget spent, " + TooShort(f)
 	case f.Low == nil || f.High == nil:

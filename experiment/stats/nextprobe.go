@@ -160,7 +160,7 @@ func (s Search) settling(probes []Probe, pace Pace, next float64, best *float64)
 	if low > 0 && low >= s.end() && math.IsInf(high, 1) {
 		loads = append(loads, s.Max)
 	}
-	if last := probes[len(probes)-1].Load; s.Round(last, false) == s.Round(next, false) {
+	if s.same(probes[len(probes)-1].Load, next) {
 		loads = append(loads, next)
 	}
 	if best == nil && low > 0 && s.Close(low, high) {
@@ -182,6 +182,9 @@ func (s Search) settling(probes []Probe, pace Pace, next float64, best *float64)
 // end is the highest load of the range as probes of it are rounded.
 func (s Search) end() float64 { return s.Round(s.Max, false) }
 
+// same reports whether two loads are one but for the rounding of the range's end.
+func (s Search) same(a, b float64) bool { return s.Round(a, false) == s.Round(b, false) }
+
 // deciding is a probe at a load, as short as a verdict can be, then as long as the last one of a search. open is false
 // if one at that load has a verdict or was that long.
 func (s Search) deciding(probes []Probe, pace Pace, load float64) (step Step, open bool) {
@@ -190,7 +193,7 @@ func (s Search) deciding(probes []Probe, pace Pace, load float64) (step Step, op
 	stay := stayAt(probes, load)
 	brief := max(pace.Least, pace.Verdict*stay, s.fewest(pace, load, stay))
 	for _, p := range probes {
-		if s.Round(p.Load, false) == s.Round(load, false) {
+		if s.same(p.Load, load) {
 			brief = max(brief, p.Need)
 		}
 	}
@@ -254,7 +257,7 @@ func (s Search) undecided(probes []Probe, next float64, known Bracket) (loads []
 // longest is the longest window at a load; decided: a probe there has a verdict, or no window can be longer.
 func (s Search) longest(probes []Probe, load float64) (window float64, decided bool) {
 	for _, p := range probes {
-		if s.Round(p.Load, false) == s.Round(load, false) {
+		if s.same(p.Load, load) {
 			window = max(window, p.Window)
 			long := p.Counted && p.Window > 0 // without a window it is invalid
 			decided = decided || p.Verdict == Pass || p.Verdict == Fail || long
